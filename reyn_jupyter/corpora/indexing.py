@@ -29,8 +29,8 @@ from reyn_jupyter.search.database import IndexStoreError
 if TYPE_CHECKING:
     import numpy as np
 
+    from reyn_jupyter.runtime.access.progress_report import ProgressReport
     from reyn_jupyter.runtime.access.session_access import EmbedderAccess
-    from reyn_jupyter.runtime.services import ProgressReport
 
 MOST_FILES = 200_000
 BATCH = 32  # passages that are embedded and stored together: about a second on one busy core

@@ -16,6 +16,7 @@ from reyn_jupyter.runtime.access.session_access import EmbedderAccess
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.stored_index import read_vectors
 from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.text import count
@@ -113,7 +114,7 @@ class MemorySearch:
                 note = await self._embed(store, key, missing)
                 if not note:
                     await asyncio.to_thread(store.keep_only, _NAME, key, digests)
-            return await asyncio.to_thread(_read, store, key, records), note
+            return await asyncio.to_thread(read_vectors, records, key, store), note
         except (IndexStoreError, OSError) as error:
             return None, f"Ranked by words alone: {error}"
 
@@ -171,19 +172,3 @@ def _record(name: str, facts: MemoryFacts) -> Record:
         f"{memory.description}\n{memory.body}",
         metadata={"type": memory.type, "layer": memory.layer},
     )
-
-
-def _read(store: VectorStore, key: str, records: Sequence[Record]) -> Floats | None:
-    import numpy as np
-
-    dimension = store.dimension(key)
-    if dimension is None:
-        return None
-    rows = np.full((len(records), dimension), np.nan, np.float32)
-    places: dict[str, list[int]] = {}
-    for place, record in enumerate(records):
-        places.setdefault(record.digest, []).append(place)
-    for digests, vectors in store.read(key, places):
-        for digest, vector in zip(digests, vectors, strict=True):
-            rows[places[digest]] = vector
-    return rows

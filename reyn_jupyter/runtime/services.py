@@ -23,6 +23,7 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.access.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, NoMcpAdmin
 from reyn_jupyter.runtime.access.peer_access import NoPeers, PeerAccess
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.access.python_switch import PythonSwitch
 from reyn_jupyter.runtime.access.reversals import Reversal, Reversals
 from reyn_jupyter.runtime.access.session_access import (
@@ -207,18 +208,6 @@ def _unmarked(origin: str) -> None:
 
 def _unkept(reversal: Reversal) -> None:
     """Keep nothing: no run is recorded that could be undone."""
-
-
-class ProgressReport(Protocol):
-    """Takes how far a call is, and what it has so far."""
-
-    def __call__(
-        self,
-        message: str = "",
-        done: float | None = None,
-        total: float | None = None,
-        partial: object = None,
-    ) -> None: ...
 
 
 async def _denied(*effects: Effect, reason: str = "") -> None:

@@ -36,8 +36,6 @@ def embed_records(
     Raises:
         IndexStoreError: the store cannot serve.
     """
-    import numpy as np
-
     key = store_key(embedder)
     by_digest = {record.digest: record for record in records}
     store.claim(name, key, by_digest)
@@ -47,6 +45,21 @@ def embed_records(
     for first in range(0, len(missing), embedder.batch):
         store.add(key, _embed(embedder, missing[first : first + embedder.batch]))
     store.keep_only(name, key, by_digest)
+    return read_vectors(records, key, store)
+
+
+def read_vectors(records: Sequence[Record], key: str, store: VectorStore) -> Floats | None:
+    """Return one row a record, shape (n, d), NaN where it has no vector; None where the store knows none of this key.
+
+    Args:
+        records: in their order.
+        key: of the embedder, see `store_key`.
+
+    Raises:
+        IndexStoreError: the store cannot serve.
+    """
+    import numpy as np
+
     dimension = store.dimension(key)
     if dimension is None:
         return None
@@ -54,7 +67,7 @@ def embed_records(
     places: dict[str, list[int]] = {}
     for place, record in enumerate(records):
         places.setdefault(record.digest, []).append(place)
-    for digests, vectors in store.read(key, by_digest):
+    for digests, vectors in store.read(key, places):
         for digest, vector in zip(digests, vectors, strict=True):
             rows[places[digest]] = vector
     return rows

@@ -20,7 +20,8 @@ from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.notebook.render.trace.steps import step_rows
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.runtime.access.peer_access import PeerAnswer, PeerConnection, PeerReport
+from reyn_jupyter.runtime.access.peer_access import PeerAnswer, PeerConnection
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import current
@@ -562,7 +563,7 @@ class Elsewhere:
         self.tokens.append("" if token is None else token.reveal())
         return self
 
-    async def ask(self, request: str, *, context_id: str | None, report: PeerReport) -> PeerAnswer:
+    async def ask(self, request: str, *, context_id: str | None, report: ProgressReport) -> PeerAnswer:
         self.asked.append((request, context_id))
         report("thinking")
         return PeerAnswer(f"heard {request}", "conversation-1")

@@ -12,6 +12,7 @@ from typing import NoReturn, Protocol
 
 from reyn_jupyter.config.settings import Peer
 from reyn_jupyter.outputs.parts.content_parts import ContentPart
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.secret import Secret
 
@@ -42,18 +43,6 @@ def action_of(peer: str) -> str:
     return f"{CATEGORY}__{peer}"
 
 
-class PeerReport(Protocol):
-    """Takes how far a peer is, see `ToolContext.report`."""
-
-    def __call__(
-        self,
-        message: str = "",
-        done: float | None = None,
-        total: float | None = None,
-        partial: object = None,
-    ) -> None: ...
-
-
 class PeerConnection(Protocol):
     """A way to one peer behind an address, kept for the session.
 
@@ -61,7 +50,7 @@ class PeerConnection(Protocol):
     anything. A cancellation of `ask` ends the work at the peer.
     """
 
-    async def ask(self, request: str, *, context_id: str | None, report: PeerReport) -> PeerAnswer:
+    async def ask(self, request: str, *, context_id: str | None, report: ProgressReport) -> PeerAnswer:
         """Send a request and wait for the answer.
 
         Args:
@@ -89,7 +78,7 @@ class PeerAccess(Protocol):
         """Return why no peer can be asked, in a sentence; None where one can."""
 
     async def ask(
-        self, name: str, peer: Peer, request: str, *, fresh: bool, report: PeerReport
+        self, name: str, peer: Peer, request: str, *, fresh: bool, report: ProgressReport
     ) -> PeerAnswer:
         """Ask a peer for the call under way, and wait for its answer.
 
@@ -116,7 +105,9 @@ class NoPeers:
     def missing(self) -> str | None:
         return "Peers are not available here."
 
-    async def ask(self, name: str, peer: Peer, request: str, *, fresh: bool, report: PeerReport) -> NoReturn:
+    async def ask(
+        self, name: str, peer: Peer, request: str, *, fresh: bool, report: ProgressReport
+    ) -> NoReturn:
         raise ActionError(
             f"The peer {name} is not available here.", "Go on without it.", code="not_available"
         )

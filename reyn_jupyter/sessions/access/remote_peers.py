@@ -8,7 +8,8 @@ from __future__ import annotations
 from reyn_jupyter.backends.a2a.remote_peer import RemotePeer
 from reyn_jupyter.backends.a2a.sdk import A2A_SDK
 from reyn_jupyter.config.settings import Peer, Web
-from reyn_jupyter.runtime.access.peer_access import CATEGORY, PeerAnswer, PeerReport
+from reyn_jupyter.runtime.access.peer_access import CATEGORY, PeerAnswer
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.call.call_scope import current_call
 from reyn_jupyter.runtime.run import Run
@@ -41,7 +42,7 @@ class RemoteConnection:
     def __init__(self, remote: RemotePeer) -> None:
         self._remote = remote
 
-    async def ask(self, request: str, *, context_id: str | None, report: PeerReport) -> PeerAnswer:
+    async def ask(self, request: str, *, context_id: str | None, report: ProgressReport) -> PeerAnswer:
         """See `PeerConnection.ask`."""
         call = current_call()
         depth = 1 if call is None else len(peers_around(call.run)) + call.run.outermost.depth + 1

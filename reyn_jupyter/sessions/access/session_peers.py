@@ -27,9 +27,9 @@ from reyn_jupyter.runtime.access.peer_access import (
     ConnectPeer,
     PeerAnswer,
     PeerConnection,
-    PeerReport,
     action_of,
 )
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import ScopedCall, current_call
 from reyn_jupyter.runtime.call.wrappers import Wrappers
@@ -185,7 +185,7 @@ class SessionPeers:
             await _end(memory)
 
     async def ask(
-        self, name: str, peer: Peer, request: str, *, fresh: bool, report: PeerReport
+        self, name: str, peer: Peer, request: str, *, fresh: bool, report: ProgressReport
     ) -> PeerAnswer:
         """See `PeerAccess.ask`."""
         call = current_call()
@@ -236,7 +236,7 @@ class SessionPeers:
     # A peer behind an address
 
     async def _request(
-        self, call: ScopedCall, name: str, memory: _Memory, request: str, report: PeerReport
+        self, call: ScopedCall, name: str, memory: _Memory, request: str, report: ProgressReport
     ) -> PeerAnswer:
         """Ask a remote peer. The call has consent to its host and its secret: they are the action's effects."""
         session, peer = self._session(), memory.peer
@@ -255,7 +255,7 @@ class SessionPeers:
     # A router loop of this session
 
     async def _turn(
-        self, call: ScopedCall, name: str, memory: _Memory, request: str, report: PeerReport
+        self, call: ScopedCall, name: str, memory: _Memory, request: str, report: ProgressReport
     ) -> PeerAnswer:
         session, peer, outer = self._session(), memory.peer, call.run
         try:
