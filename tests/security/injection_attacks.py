@@ -132,6 +132,7 @@ class World:
             "permissions": {} if self.after is None else {"after_untrusted": self.after},
             "variables": "schema",
             "action_retrieval": {"embedding_class": None},
+            "peers": {"letters": {"description": "Reads letters."}},
             "web": {**self.site.settings, "search": "searxng", "search_url": self.site.url},
         }
         real = category_files.load
@@ -326,6 +327,11 @@ def _memory(world: World, text: str, number: int) -> tuple[list[Any], str]:
     return [invoke(f"memory_entry__{slug}")], f"memory {slug}, remembered after {source}"
 
 
+def _peer(world: World, text: str, number: int) -> tuple[list[Any], str]:
+    """The peer's own step is its answer, the text."""
+    return [invoke("agent.peer__letters", request=f"What does letter {number} say?"), text], "the peer letters"
+
+
 CHANNELS = (
     Channel("a page", _page),
     Channel("a long page, looked into", _stored_page),
@@ -337,6 +343,7 @@ CHANNELS = (
     Channel("an MCP resource", _resource),
     Channel("a file of a folder without trust", _file),
     Channel("a memory of what was read before", _memory),
+    Channel("an answer of a peer", _peer),
 )
 
 
