@@ -329,7 +329,10 @@ def _memory(world: World, text: str, number: int) -> tuple[list[Any], str]:
 
 def _peer(world: World, text: str, number: int) -> tuple[list[Any], str]:
     """The peer's own step is its answer, the text."""
-    return [invoke("agent.peer__letters", request=f"What does letter {number} say?"), text], "the peer letters"
+    return [
+        invoke("agent.peer__letters", request=f"What does letter {number} say?"),
+        text,
+    ], "the peer letters"
 
 
 CHANNELS = (
