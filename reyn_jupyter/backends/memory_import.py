@@ -205,7 +205,7 @@ def plan_import(
     *,
     root: str = "",
     left_out: Iterable[tuple[str, str]] = (),
-    origins: tuple[str, ...] = (),
+    origins: Callable[[str], tuple[str, ...]] = lambda path: (),
     mask: Callable[[str], str] = str,
     replace_changed: bool = False,
 ) -> ImportPlan:
@@ -216,7 +216,7 @@ def plan_import(
         there: the person's memories in that layer.
         taken: other slugs that may not be used.
         root: the file or folder that they are of, as `read_notes` got it; memories of files below it may be gone.
-        origins: where texts of others among them come from.
+        origins: says of a note, by its path, where its text of others comes from.
         mask: takes secrets out.
         replace_changed: whether a memory that was changed here since its import is written over.
     """
@@ -232,7 +232,7 @@ def plan_import(
     links = {_stem(path): slug for path, slug in slugs.items()}
     items, refused = [], list(left_out)
     for note in notes:
-        memory = replace(_memory(note, layer, slugs[note.path], links, mask), origins=origins)
+        memory = replace(_memory(note, layer, slugs[note.path], links, mask), origins=origins(note.path))
         marked = replace(memory, imported=f"{note.mark} {content_mark(memory)}")
         try:
             render(marked)

@@ -451,8 +451,11 @@ def _import_plan(store: MemoryStore, tree: FileTree) -> Any:
             raise ActionError(
                 str(error), error.hint or "Name a Markdown file or a folder of them."
             ) from error
-        foreign = not outside and services.trust.awaits_trust
-        origins = context.origins() + ((f"{named} of a folder that is not trusted",) if foreign else ())
+
+        def origins(path: str) -> tuple[str, ...]:
+            strange = None if outside else context.whose(path)
+            return context.origins() + (() if strange is None else (f"{path} {strange}",))
+
         return plan_import(
             notes,
             layer,

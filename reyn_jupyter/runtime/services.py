@@ -202,6 +202,10 @@ def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
 
 
+def _own(path: str) -> None:
+    """Say of no file that it may be a stranger's: no run has settings that name some."""
+
+
 def _unmarked(origin: str) -> None:
     """Ignore where a text came from: no run is recorded that could say so."""
 
@@ -256,6 +260,7 @@ class ToolContext:
         came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
             for tools with `untrusted_output`, which are named by their action otherwise.
         origins: give where texts of others came from that the model has read in this conversation.
+        whose: say why a file of the workspace may not be the person's own, in a few words; None where it is.
         reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
@@ -277,6 +282,7 @@ class ToolContext:
     invoke: Invoke = _uncalled
     came_from: Callable[[str], None] = _unmarked
     origins: Callable[[], tuple[str, ...]] = tuple
+    whose: Callable[[str], str | None] = _own
     reversible: Callable[[Reversal], None] = _unkept
     plan: Any = None
 

@@ -35,7 +35,7 @@ from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
-from reyn_jupyter.runtime.call.origins import origin_line
+from reyn_jupyter.runtime.call.origins import origin_line, whose
 from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
 from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
 from reyn_jupyter.runtime.call.reference_resolver import open_references
@@ -392,6 +392,7 @@ class Invoker:
             lambda change: self._changing(call, change, run),
             came_from=reports.origins.append,
             origins=lambda: tuple(run.outermost.origins),
+            whose=lambda path: whose(path, run, self._services.trust),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
         )
 
