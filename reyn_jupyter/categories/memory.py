@@ -202,10 +202,10 @@ def _entries(store: MemoryStore) -> Category:
 
 
 def _face(memory: Memory) -> str:
-    said: list[str] = [memory.type, memory.layer]
-    if memory.origins:  # whoever lists it reads its name, too
-        said.append(f"after text of others: {shorten(memory.origins[0], 60)}")
-    return f"{memory.name}: {memory.description} ({', '.join(said)})"
+    if memory.origins:  # a look at the catalog marks nothing as text of others: so it shows none
+        where = shorten(memory.origins[0], 60)
+        return f"Remembered after text of others, {where}; read it to see what it is ({memory.type}, {memory.layer})"
+    return f"{memory.name}: {memory.description} ({memory.type}, {memory.layer})"
 
 
 def _read(store: MemoryStore, args: Arguments) -> Memory:

@@ -23,6 +23,7 @@ from reyn_jupyter.backends.memory_format import Memory, MemoryStoreError
 from reyn_jupyter.backends.memory_store import MemoryStore
 from reyn_jupyter.catalog.action import Effect, Entry, Resources
 from reyn_jupyter.categories.memory import categories
+from reyn_jupyter.models.scripted import call
 from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Source
@@ -539,6 +540,14 @@ def test_a_memory_made_after_text_of_others_is_marked_as_that_in_later_conversat
         ):
             assert f"[from memory report-style, remembered after {url}: text of others" in read
         assert "after text of others" in str(attacker.session.list_actions("memory_entry").rows)
+        # Listings, descriptions and searches of actions mark nothing: they tell none of its words.
+        for look in (
+            call("list_actions", category="memory_entry"),
+            call("describe_action", action_name="memory_entry__report-style"),
+            call("search_actions", query="report style"),
+        ):
+            read = attacker.calls(look)
+            assert "report-style" in read and STYLE["description"] not in read and STYLE["name"] not in read
 
 
 def test_a_memory_of_a_file_of_others_is_marked_as_that_and_one_of_an_own_file_is_not(
