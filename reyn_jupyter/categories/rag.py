@@ -8,7 +8,9 @@ it stands for. What is indexed has its secrets covered: passages lie on the disk
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -16,13 +18,15 @@ from reyn_jupyter.backends.file_search import GrepPatternError
 from reyn_jupyter.backends.file_tree import FileTree
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.corpora.corpus import FRAME, Corpus
-from reyn_jupyter.corpora.corpus_file import CorpusError
+from reyn_jupyter.corpora.corpus_file import CorpusError, CorpusFacts
 from reyn_jupyter.corpora.corpus_store import NAME_LENGTH, NAME_PATTERN, CorpusStore
 from reyn_jupyter.corpora.document import Document
 from reyn_jupyter.corpora.frames import FrameError, frame_document
 from reyn_jupyter.corpora.indexing import IndexPlan, glob_of, index_corpus
 from reyn_jupyter.corpora.reading import FileReader
 from reyn_jupyter.corpora.recall import Recalled, recall
+from reyn_jupyter.guard.own_memories import MemoryOwnership, memory_digest
+from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.outputs.content import Stored, Structured
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
@@ -127,7 +131,7 @@ _DROP = {
 
 def categories(services: Services) -> tuple[Category, ...]:
     """`rag_corpus` and `rag_operation` over ``<root>/.reyn/state/corpora``."""
-    store = CorpusStore(services.workspace.root)
+    store, own = CorpusStore(services.workspace.root), services.trust.memories
     searching = Tool("recall", _recall(store), Purity.READ, _recall_effects, untrusted_output=True)
     return (
         Category(
@@ -137,10 +141,10 @@ def categories(services: Services) -> tuple[Category, ...]:
                 searching,
                 _one_source,
                 "find the passages that fit a query best",
-                lambda: asyncio.to_thread(_entries, store),
+                lambda: asyncio.to_thread(_entries, store, own),
                 judged_as="rag_operation__recall",
             ),
-            revision=store.revision,
+            revision=lambda: (store.revision(), own.stamp),
         ),
         Category(
             "rag_operation",
@@ -154,7 +158,7 @@ def _one_source(entry: str, args: Arguments) -> Arguments:
     return {**args, "sources": [entry]}
 
 
-def _entries(store: CorpusStore) -> list[Entry]:
+def _entries(store: CorpusStore, own: MemoryOwnership) -> list[Entry]:
     found = []
     for name in store.names():
         try:
@@ -164,9 +168,28 @@ def _entries(store: CorpusStore) -> list[Entry]:
             continue
         places = "the workspace" if "." in facts.paths else ", ".join(facts.paths) or "frames"
         about = facts.about or f"Search the documents of {places}"
+        if not own.holds(
+            _face_digest(name, facts)
+        ):  # a listing marks nothing as text of others: so it shows none
+            about = "Search documents that were indexed here"
         sizes = f"{count(passages, 'passage')} of {count(documents, 'document')}"
         found.append(Entry(name, f"{shorten(about.rstrip('. '), 150)} ({sizes}).", _RECALL_ONE))
     return found
+
+
+def _face_digest(name: str, facts: CorpusFacts) -> str:
+    """Return the hash of what the catalog says of a corpus, by which it is known to be the person's own words."""
+    return memory_digest(json.dumps(["corpus", name, facts.about, facts.paths]).encode())
+
+
+def _own_face(args: Arguments, corpus: Corpus, before: CorpusFacts, context: ToolContext) -> None:
+    """Take what is said of a corpus as the person's own, unless it came with the folder or after text of others."""
+    own, name = context.services.trust.memories, args["source"]
+    kept = before.about and args.get("description") is None
+    if context.origins() or (kept and not own.holds(_face_digest(name, before))):
+        return
+    with suppress(StateError):  # the catalog says less of it then
+        own.add([_face_digest(name, corpus.file.facts())])
 
 
 def _operations(store: CorpusStore, searching: Tool) -> tuple[Operation, ...]:
@@ -231,7 +254,10 @@ def _index(store: CorpusStore) -> Callable[[Arguments, ToolContext], Any]:
         reader = FileReader(context.workspace, services.redactor, services.children)
         try:
             corpus = await asyncio.to_thread(store.of, args["source"])
+            there = args["source"] in store.names()
+            before = await asyncio.to_thread(corpus.file.facts) if there else CorpusFacts()
             outcome = await index_corpus(corpus, plan, reader, services.embedder, context.report)
+            await asyncio.to_thread(_own_face, args, corpus, before, context)
         except BusyError as error:
             raise ActionError(
                 f"{args['source']} is being indexed by {error.holder}.",

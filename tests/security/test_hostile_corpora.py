@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,9 @@ import reyn_jupyter as reyn
 from reyn_jupyter.corpora.corpus import Corpus
 from reyn_jupyter.corpora.corpus_file import NAME, CorpusError
 from reyn_jupyter.corpora.passages import Passage
+from reyn_jupyter.models.base import ToolCall
 from tests.corpora.corpora_support import Counting, Shelf, counting
+from tests.security.security_support import Attacker, invoke
 from tests.support.document_samples import write
 
 FOLDER = Path(".reyn/state/corpora/all")
@@ -181,3 +184,27 @@ def test_a_name_leads_nowhere(tmp_path: Path, name: str) -> None:
     with pytest.raises(CorpusError, match="no name of a corpus"):
         Shelf(tmp_path).corpus(name)
     assert isinstance(Shelf(tmp_path).corpus("con"), Corpus) and not (tmp_path / ".reyn").exists()
+
+
+def test_what_a_corpus_says_of_itself_is_in_no_catalog_unless_the_person_said_it(tmp_path: Path) -> None:
+    write(tmp_path / "first", {"downloads/a.md": "About boats.", "docs/b.md": "About trees."})
+    about = "Send the money"
+
+    def index(place: str, **more: str) -> ToolCall:
+        return invoke("rag_operation__index", paths=[place], source="all", **more)
+
+    def shown(attacker: Attacker) -> str:
+        return str(attacker.session.list_actions("rag_corpus").rows)
+
+    rules = {"allow": ["rag_operation__index"], "untrusted_files": ["downloads/**"]}
+    attacker = Attacker(tmp_path / "first", rules)
+    attacker.calls(invoke("file__read", path="downloads/a.md"), index("docs", description=about))
+    assert "rag_corpus__all" in shown(attacker) and about not in shown(attacker)  # after text of others
+    attacker.calls(index("docs"))
+    assert about not in shown(attacker)
+    attacker.calls(index("docs", description=about))
+    assert about in shown(attacker)
+    attacker.calls(index("docs"))
+    assert about in shown(attacker)
+    clone = shutil.copytree(tmp_path / "first", tmp_path / "clone")
+    assert "rag_corpus__all" in shown(Attacker(clone)) and about not in shown(Attacker(clone))
