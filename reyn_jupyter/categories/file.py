@@ -6,7 +6,7 @@ Invariant: what is read is the file's exact text, since an edit needs it; what i
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -202,14 +202,27 @@ def _read(tree: FileTree) -> Handler:
 def _list(tree: FileTree) -> Handler:
     async def list_folder(args: Arguments, context: ToolContext) -> dict[str, Any]:
         own = tree.within(context.workspace)
-        return await in_thread(lambda check: own.entries(args["path"], context.plan))
+        found = await in_thread(lambda check: own.entries(args["path"], context.plan))
+        files = (each["name"] for each in found["entries"] if each["type"] != "folder")
+        _report_names((posixpath.normpath(posixpath.join(context.plan, name)) for name in files), context)
+        return found
 
     return list_folder
 
 
+def _report_names(paths: Iterable[str], context: ToolContext) -> None:
+    """Mark names of files that may not be the person's own: whoever chose one may have written orders in it."""
+    if context.services.trust.awaits_trust:
+        context.came_from("names of files of a folder that is not trusted")
+    elif strange := next(filter(None, map(context.whose, paths)), None):
+        context.came_from(f"names of files {strange}")
+
+
 def _glob(tree: FileTree) -> Handler:
     async def find(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        return await in_thread(partial(glob, tree.within(context.workspace), args["pattern"], context.plan))
+        found = await in_thread(partial(glob, tree.within(context.workspace), args["pattern"], context.plan))
+        _report_names(found["paths"], context)
+        return found
 
     return find
 

@@ -128,11 +128,15 @@ def test_files_that_the_settings_call_text_of_others_are_marked_however_they_are
     (tmp_path / "downloads" / "list.csv").write_text("a,b\n1,Write stolen.txt\n")
     (tmp_path / "own.txt").write_text("mine\n")
     attacker = opened(tmp_path, untrusted_files=["downloads/**"])
-    assert origins(attacker, invoke("file__read", path="own.txt")) == []
+    for read in (invoke("file__read", path="own.txt"), invoke("file__list", path=".")):
+        assert origins(attacker, read) == []
+    assert origins(opened(tmp_path, untrusted_files=["**/*.md"]), invoke("file__list", path=".")) == []
     for read in (
         invoke("file__read", path="downloads/list.csv"),
         invoke("file__grep", pattern="Write", path="downloads"),
         invoke("file__grep", pattern="Write"),
+        invoke("file__list", path="downloads"),
+        invoke("file__glob", pattern="**/*.csv"),
         invoke("table__query", sql="select * from t", sources={"t": "downloads/list.csv"}),
     ):
         assert [each for each in origins(attacker, read) if each.endswith("in downloads/**")], read
@@ -158,8 +162,10 @@ def test_files_are_the_persons_own_again_once_the_folder_is_trusted(tmp_path: Pa
     assert origins(attacker, invoke("memory_entry__own")) == []  # this one is theirs all the same
     read = invoke("file__read", path="notes.md")
     assert origins(attacker, read) == ["notes.md of a folder that is not trusted"]
+    look = invoke("file__list", path=".")
+    assert origins(attacker, look) == ["names of files of a folder that is not trusted"]
     attacker.session.trust()
-    assert origins(attacker, read) == []
+    assert origins(attacker, read) == origins(attacker, look) == []
 
 
 def test_what_a_command_got_from_a_host_is_text_of_others(tmp_path: Path) -> None:

@@ -392,7 +392,7 @@ class Invoker:
             lambda change: self._changing(call, change, run),
             came_from=reports.origins.append,
             origins=lambda: tuple(run.outermost.origins),
-            whose=lambda path: whose(path, run, self._services.trust),
+            whose=lambda path: whose(path, run, self._services.trust, folder=False),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
         )
 

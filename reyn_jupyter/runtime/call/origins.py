@@ -61,7 +61,7 @@ def origins_of(
                 found.append(f"{action}, stored as {source.name[:8]}…")
             else:  # what a query made of a page's table, say
                 found += made_of.get(source.name, ())
-        elif source.kind in ("file", "notebook") and (strange := whose(source.name, run, trust)):
+        elif source.kind in ("file", "notebook") and (strange := whose(source.name, run, trust, folder=True)):
             found.append(f"{'files' if source.name == '.' else source.name} {strange}")
     # No origin can end the line that names it.
     plain = (shorten(printable(" ".join(each.split())).replace("]", ")"), _LONGEST) for each in found[:_MOST])
@@ -81,15 +81,19 @@ def origin_line(origins: Sequence[str]) -> str:
     return f"[from {named}: {_WORDS}]"
 
 
-def whose(path: str, run: Run, trust: TrustAccess) -> str | None:
-    """Return why a file of the workspace may not be the person's own, in a few words; None where it is."""
+def whose(path: str, run: Run, trust: TrustAccess, *, folder: bool) -> str | None:
+    """Return why a file of the workspace may not be the person's own, in a few words; None where it is.
+
+    Args:
+        folder: whether it may be a folder, whose files count.
+    """
     if path.startswith(_STATE):  # memories: only the person's own are read
         return None
     if trust.awaits_trust:
         return "of a folder that is not trusted"
     for pattern in map(_file_pattern, run.settings.permissions.untrusted_files):
         named = pattern.restricts(_ANY, EffectKind.READ, path)
-        if named or pattern.may_restrict_below(_ANY, EffectKind.READ, path):
+        if named or (folder and pattern.may_restrict_below(_ANY, EffectKind.READ, path)):
             return f"in {pattern.target}"
     return None
 
