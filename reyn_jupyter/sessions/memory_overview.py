@@ -183,6 +183,7 @@ def _value(result: Result) -> dict[str, Any]:
     if result.error is not None:
         payload = result.payload if isinstance(result.payload, dict) else {}
         wrong = [f"{each['path']}: {each['message']}" for each in payload.get("invalid", ())]
-        raise MemoryActionError("; ".join(wrong) or result.error, str(payload.get("hint") or ""))
+        message = "; ".join(wrong) or result.error
+        raise MemoryActionError(f"{message.rstrip('.')}.", str(payload.get("hint") or ""))
     value: dict[str, Any] = result.value
     return value

@@ -58,7 +58,7 @@ def test_what_came_with_the_folder_is_shown_apart_until_it_is_trusted(run: Run, 
         ("gossip", "says nothing of the memories"),
         ("search", "%reyn memory search TEXT"),
         ("import", "%reyn memory import PATH"),
-        ("import nowhere", "nowhere"),
+        ("import nowhere", "nowhere cannot be read: No such file or directory. Name a Markdown file"),
     ],
 )
 def test_a_mistake_says_what_to_write(run: Run, line: str, said: str) -> None:
