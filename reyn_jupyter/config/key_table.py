@@ -142,6 +142,9 @@ def _peer_keys() -> frozenset[str]:
 def nearest(key: str) -> str | None:
     """Return the key that was probably meant, or None."""
     names = [info.key for info in all_keys()] + list(sections())
+    of_words = [name for name in names if key in name.split("_")]  # model: router_model
+    if len(of_words) == 1:
+        return of_words[0]
     if close := text.nearest(key, names, cutoff=_ALIKE):
         return close
     last = key.rpartition(".")[2]

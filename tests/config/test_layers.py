@@ -128,6 +128,7 @@ def test_on_and_off_are_words_where_a_word_is_meant_and_switches_elsewhere(place
         ("routr: {}", 1, "did you mean 'router'?"),
         ("a: 1\nrouter:\n  surfce: flat", 3, "did you mean 'router.surface'?"),
         ("surface: flat", 1, "did you mean 'router.surface'?"),
+        ("model: offline", 1, "did you mean 'router_model'?"),
         ("router.surface: flat", 1, None),
         ("models: {light: a}\nmodels.light: b", 2, "given twice"),
         ("router: 5", 1, "needs keys of its own"),
