@@ -29,13 +29,15 @@ SHOWN = {"off": 0, "schema": 1, "head": 2, None: 1}
 
 
 def yaml_of(values: dict[str, object]) -> str:
-    """JSON is YAML; dotted keys are nested."""
+    """JSON is YAML; dotted keys are nested, and what stands within another key takes its place."""
     root: dict[str, object] = {}
     for key, value in values.items():
         place = root
         *sections, last = key.split(".")
         for section in sections:
-            place = place.setdefault(section, {})
+            within = place.get(section)
+            place[section] = inner = dict(within) if isinstance(within, dict) else {}
+            place = inner
         place[last] = value
     return json.dumps(root)
 
