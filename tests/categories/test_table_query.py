@@ -22,6 +22,7 @@ from reyn_jupyter.backends.sql_frames import as_table
 from reyn_jupyter.categories.table import categories
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.support import optional_modules
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.categories.notebook_support import Hostile, InvalidArgumentsError, Notebook
 
@@ -511,6 +512,7 @@ async def test_without_duckdb_the_way_to_install_it_is_told(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.setattr(optional_modules, "_looked_for", {})
     with pytest.raises(ActionError) as caught:
         await rows(notebook, "SELECT 1")
     assert "pip install 'reyn-jupyter[sql]'" in caught.value.hint

@@ -88,7 +88,7 @@ def test_the_estimates_recover_the_true_rates_of_the_simulator(
     found = [row for (_, check), row in rates.items() if check == "first_call_is"]
     assert len(found) == 9 and all(row["truth"] is not None and row["source"] == "simulated" for row in found)
     outside = [row for row in found if not row["low"] <= row["truth"] <= row["high"]]
-    assert len(outside) <= 1  # nine intervals of 95 %
+    assert len(outside) <= 2  # of nine intervals of 95 %: a third comes once in a hundred
     assert all(abs(row["estimate"] - row["truth"]) < 0.15 for row in found)
 
 

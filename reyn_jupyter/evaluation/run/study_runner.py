@@ -119,7 +119,7 @@ class StudyRunner:
                 raise
             finally:
                 ticking.cancel()
-                await self._trial_runner.release()
+                await self._release()
             self._run_state.end(*self._ending())
             summary = self._summary()
             done = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}
@@ -127,6 +127,14 @@ class StudyRunner:
                 await self._note(done, last=True)
         self._tell(force=True)
         return summary
+
+    async def _release(self) -> None:
+        """Let go of what the trials used, which has limits of its own, however often somebody asks this run to stop."""
+        releasing = asyncio.ensure_future(self._trial_runner.release())
+        while not releasing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([releasing])
+        releasing.result()
 
     @property
     def _interrupted(self) -> bool:

@@ -105,7 +105,7 @@ def test_an_interrupt_after_the_last_trial_gives_the_summary_too(monkeypatch: py
     assert (summary.ended, summary.done) == ("complete", 4)
 
 
-def test_nothing_starts_once_a_run_was_told_to_stop() -> None:
+def test_nothing_starts_once_a_run_was_told_to_stop_even_twice() -> None:
     model = ByVariant()
     made = study(None, 40, models={"scripted": model}, concurrency=FOUR)
     begun: list[int] = []
@@ -123,7 +123,7 @@ def test_nothing_starts_once_a_run_was_told_to_stop() -> None:
         return await run
 
     summary = asyncio.run(cancelled())
-    assert summary.ended == "interrupted" and begun[0] == model.asked.total() == 9
+    assert summary.ended == "interrupted" and begun == [9, 9] and model.asked.total() == 9
     assert summary.done == len(made.trials) <= 9 and made.verify().faults == ()
 
 
