@@ -53,7 +53,7 @@ class MemoryImportError(MemoryStoreError):
 
 
 @dataclass(frozen=True)
-class Note:
+class SourceNote:
     """A file that was read: its path as it is named, its text, and the mark of its bytes."""
 
     path: str
@@ -114,18 +114,18 @@ class ImportPlan:
 
 def read_notes(
     place: Path, named: str, may_read: Callable[[str], bool] = lambda path: True
-) -> tuple[list[Note], list[tuple[str, str]]]:
+) -> tuple[list[SourceNote], list[tuple[str, str]]]:
     """Return the notes of a file or folder, by path, and what was left out, with why.
 
     Args:
         place: the file or folder, no link itself.
-        named: what it is called in `Note.path`; files of a folder follow after a slash.
+        named: what it is called in `SourceNote.path`; files of a folder follow after a slash.
         may_read: whether a file may be read, by that path.
 
     Raises:
         MemoryImportError: there is nothing there, or it is a link.
     """
-    notes: list[Note] = []
+    notes: list[SourceNote] = []
     left_out: list[tuple[str, str]] = []
     left = MOST_BYTES
     for path, open_it in _files(place, named, left_out):
@@ -145,7 +145,7 @@ def read_notes(
         else:
             left -= len(data)
             if text.strip():
-                notes.append(Note(path, text, memory_digest(data)))
+                notes.append(SourceNote(path, text, memory_digest(data)))
             else:
                 left_out.append((path, "it is empty"))
     return sorted(notes, key=lambda note: note.path), left_out
@@ -198,7 +198,7 @@ def _bounded(descriptor: int, most: int) -> bytes:
 
 
 def plan_import(
-    notes: Iterable[Note],
+    notes: Iterable[SourceNote],
     layer: Layer,
     there: Iterable[MemoryFacts],
     taken: Iterable[str] = (),
@@ -269,7 +269,7 @@ def _item(memory: Memory, before: MemoryFacts | None, replace_changed: bool) -> 
 
 
 def _memory(
-    note: Note, layer: Layer, slug: str, links: Mapping[str, str], mask: Callable[[str], str]
+    note: SourceNote, layer: Layer, slug: str, links: Mapping[str, str], mask: Callable[[str], str]
 ) -> Memory:
     front, body, problem = split_front_matter(note.text)
     text = _WIKI_LINK.sub(lambda match: _plain_link(match, links), body)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.backends.memory_format import SLUG_PATTERN, Memory, MemoryStoreError
-from reyn_jupyter.backends.memory_import import ImportPlan, Note, plan_import, read_notes
+from reyn_jupyter.backends.memory_import import ImportPlan, SourceNote, plan_import, read_notes
 from reyn_jupyter.backends.memory_store import MemoryStore
 
 VAULT = {
@@ -156,7 +156,7 @@ def test_a_rule_about_a_file_keeps_it_out(tmp_path: Path) -> None:
 
 @given(st.dictionaries(st.text(min_size=1, max_size=30), st.text(max_size=300), max_size=6))
 def test_any_text_under_any_name_is_a_memory_or_left_out(files: dict[str, str]) -> None:
-    notes = [Note(f"{name}.md", text, str(number)) for number, (name, text) in enumerate(files.items())]
+    notes = [SourceNote(f"{name}.md", text, str(number)) for number, (name, text) in enumerate(files.items())]
     plan = plan_import(notes, "agent", ())
     assert len(plan.items) + len(plan.left_out) == len(notes)
     slugs = [each.memory.slug for each in plan.items]
@@ -172,7 +172,7 @@ def test_any_text_under_any_name_is_a_memory_or_left_out(files: dict[str, str]) 
 )  # fmt: skip
 def test_a_hostile_text_costs_no_time_to_speak_of(text: str, tmp_path: Path) -> None:
     """Each of these would take a pattern that goes back many minutes; the test's own end is what is asserted."""
-    plan = plan_import([Note("a.md", text, "1")], "shared", ())
+    plan = plan_import([SourceNote("a.md", text, "1")], "shared", ())
     assert len(plan.items) == 1
     store = MemoryStore(tmp_path)
     store.remember_all(plan.written)

@@ -32,7 +32,7 @@ MOST_REQUESTS = 128  # at once, streams that wait for news included; more get 50
 _LOGGERS = ("uvicorn", "sse_starlette")
 
 
-class Offer(Protocol):
+class ServedPaths(Protocol):
     """What is behind the door at some paths."""
 
     @property
@@ -59,7 +59,7 @@ class Door:
             logging.getLogger(name).addHandler(logging.NullHandler())
         self.token = Secret(TOKEN_NAME, secrets.token_urlsafe(32))
         self._clients = clients
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, ServedPaths] = {}
         self._requests = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
@@ -83,7 +83,7 @@ class Door:
         """Let go of the address."""
         self._socket.close()
 
-    async def hold(self, offer: Offer, ready: asyncio.Event) -> None:
+    async def hold(self, offer: ServedPaths, ready: asyncio.Event) -> None:
         """Have an offer behind the door until this is cancelled.
 
         Args:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from reyn_jupyter.backends.serving.address_file import AddressFile, OfferName
 from reyn_jupyter.backends.serving.connected_clients import ConnectedClients
-from reyn_jupyter.backends.serving.door import Door, Offer
+from reyn_jupyter.backends.serving.door import Door, ServedPaths
 from reyn_jupyter.backends.serving.served_session import MCP_PATH, OFFERS, ServedSession
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
@@ -29,7 +29,7 @@ _SERVICES: dict[OfferName, tuple[str, str]] = {
 }
 
 
-class Service(Offer, Protocol):
+class Service(ServedPaths, Protocol):
     """What answers the clients of one protocol."""
 
     def look_soon(self) -> None:
