@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, cast, get_args
 
 from reyn_jupyter.guard.own_memories import memory_digest
+from reyn_jupyter.support.front_matter import split_front_matter
 from reyn_jupyter.support.text import shorten
 
 Layer = Literal["shared", "agent"]
@@ -28,10 +28,6 @@ BODY_BYTES = 64 * 1024
 
 _SLUG = re.compile(SLUG_PATTERN)
 _LINES = {"name": NAME_LENGTH, "description": DESCRIPTION_LENGTH}
-FRONT_MATTER_BYTES = 8 * 1024
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_DEEPEST = 4  # levels of front matter
-_NESTED = re.compile(r"[\[{&*!]|-[ \t]+-|^[ \t]{16}", re.MULTILINE)  # what may nest, or refer to something
 _MOST_ORIGINS = 20
 _LONGEST_ORIGIN = 200
 _NAMED_FILE = re.compile(
@@ -82,17 +78,11 @@ def check_slug(slug: str) -> None:
 
 def parse(layer: Layer, slug: str, text: str) -> Memory:
     """The memory that a file's text is. Raises MemoryStoreError."""
-    import yaml
-
-    match = _FRONT_MATTER.match(text)
-    if match is None or len(match[1].encode()) > FRONT_MATTER_BYTES:
+    front, body, problem = split_front_matter(text)
+    if problem:
+        raise MemoryStoreError(f"the front matter of {slug}.md cannot be read: {problem}")
+    if not front:
         raise MemoryStoreError(f"{slug}.md does not begin with front matter (--- … ---)")
-    try:
-        front = yaml.load(match[1], front_matter_loader(match[1]))  # noqa: S506 - it is a safe loader
-    except (yaml.YAMLError, ValueError) as error:
-        raise MemoryStoreError(f"the front matter of {slug}.md is no YAML: {str(error)[:200]}") from error
-    if not isinstance(front, dict):
-        raise MemoryStoreError(f"the front matter of {slug}.md holds no keys")
     fields = {key: front.get(key) for key in ("name", "description", "type")}
     missing = [key for key, value in fields.items() if not isinstance(value, str) or not value.strip()]
     if missing:
@@ -100,66 +90,12 @@ def parse(layer: Layer, slug: str, text: str) -> Memory:
     if fields["type"] not in MEMORY_TYPES:
         raise MemoryStoreError(f"the type of {slug}.md is none of {', '.join(MEMORY_TYPES)}")
     name, description = (one_line(str(fields[key]), limit) for key, limit in _LINES.items())
-    kind, body = cast("MemoryType", fields["type"]), text[match.end() :]
+    kind = cast("MemoryType", fields["type"])
     found = front.get("from")
     origins = found[:_MOST_ORIGINS] if isinstance(found, list) else []
     told = tuple(one_line(each, _LONGEST_ORIGIN) for each in origins if isinstance(each, str))
     source, imported = (str(front.get(key) or "")[:1000] for key in ("source", "imported"))
     return Memory(layer, slug, name, description, kind, body, tuple(filter(None, told)), source, imported)
-
-
-def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
-    """Return the keys of a text's front matter, what follows it, and why it cannot be read, "" where it can.
-
-    A text without any is all that follows; so is one whose front matter is broken.
-
-    >>> split_front_matter("---\\ntitle: Tea\\n---\\nGreen.")
-    ({'title': 'Tea'}, 'Green.', '')
-    """
-    import yaml
-
-    match = _FRONT_MATTER.match(text)
-    if match is None:
-        return {}, text, ""
-    if len(match[1].encode("utf-8", "replace")) > FRONT_MATTER_BYTES:
-        return {}, text, f"it is longer than {FRONT_MATTER_BYTES:,} bytes"
-    try:
-        front = yaml.load(match[1], front_matter_loader(match[1]))  # noqa: S506 - it is a safe loader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return {}, text, shorten(" ".join(str(error).split()), 120)
-    if front is None:
-        return {}, text[match.end() :], ""
-    if not isinstance(front, dict):
-        return {}, text, "it holds no keys"
-    return {str(key): value for key, value in front.items()}, text[match.end() :], ""
-
-
-def front_matter_loader(text: str) -> Any:
-    """Return a safe loader for front matter: of libyaml where nothing in it can nest, one that bounds depth else."""
-    import yaml
-
-    fast = getattr(yaml, "CSafeLoader", None)
-    return _shallow_loader() if fast is None or _NESTED.search(text) else fast
-
-
-@cache
-def _shallow_loader() -> Any:
-    import yaml
-
-    class ShallowLoader(yaml.SafeLoader):
-        """A safe loader that gives up on deep nesting, which would cost it seconds."""
-
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            self.depth += 1
-            if self.depth > _DEEPEST:
-                raise yaml.YAMLError("it is nested too deeply")
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            return node
-
-    return ShallowLoader
 
 
 def one_line(text: str, limit: int) -> str:

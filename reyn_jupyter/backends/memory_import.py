@@ -28,11 +28,11 @@ from reyn_jupyter.backends.memory_format import (
     content_mark,
     one_line,
     render,
-    split_front_matter,
 )
 from reyn_jupyter.backends.memory_store import MemoryFacts
 from reyn_jupyter.guard.own_memories import memory_digest
 from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
+from reyn_jupyter.support.front_matter import split_front_matter
 from reyn_jupyter.support.text import count, shorten
 
 MOST_FILES = 2_000

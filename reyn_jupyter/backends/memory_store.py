@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.backends.memory_format import (
     BODY_BYTES,
-    FRONT_MATTER_BYTES,
     LAYERS,
     Layer,
     Memory,
@@ -37,6 +36,7 @@ from reyn_jupyter.backends.memory_format import (
 from reyn_jupyter.guard.own_memories import EveryMemory, MemoryOwnership, memory_digest
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.support.files.plain_files import PlainFolder
+from reyn_jupyter.support.front_matter import FRONT_MATTER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.corpora.document import Document, DocumentSection, UnreadableError, headings
 from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.files.plain_files import parse_json
+from reyn_jupyter.support.front_matter import split_front_matter
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 Reader = Callable[[str], Document]
 
-_FRONT = re.compile(r"\A---[ \t]*\n(.{0,8000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 # A line that begins as a heading does, or stands below one; there is no heading without it.
 _MAY_BE_HEADING = re.compile(
     r"(?:^|(?<=\r)) {0,3}(?:#{1,6}[ \t\r]|#{1,6}$|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE
@@ -108,21 +108,13 @@ def _section(
 
 def _front_matter(text: str) -> tuple[dict[str, Any], int]:
     """Return what the front matter says that can be a fact, and how many lines it takes."""
-    found = _FRONT.match(text)
-    if found is None:
-        return {}, 0
-    import yaml
-
-    try:
-        said = yaml.safe_load(found[1])
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}, 0
+    said, body, _ = split_front_matter(text)
     facts: dict[str, Any] = {}
-    for key, value in said.items() if isinstance(said, dict) else ():
+    for key, value in said.items():
         plain = value.isoformat() if hasattr(value, "isoformat") else value
-        if isinstance(key, str) and is_fact(plain) and len(facts) < _MOST_FACTS:
+        if is_fact(plain) and len(facts) < _MOST_FACTS:
             facts[key[:60]] = plain
-    return facts, found[0].count("\n")
+    return facts, text[: len(text) - len(body)].count("\n")
 
 
 def read_text(text: str) -> Document:
