@@ -23,6 +23,7 @@ _PROBE = Path(__file__).parent / "pyodide_probe.py"
 _PARTS = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 _PAGE = 1 << 16  # bytes of WebAssembly's memory
 _MOST_PAGES = 1 << 16
+_RUNTIME = 384 << 20  # bytes for Deno itself: Python says MemoryError before Deno has no more
 _SECONDS = 90.0  # for a start, on a busy machine
 _RELEASE = "314"  # of the npm package: the Python and its minor version
 
@@ -93,6 +94,7 @@ class Pyodide:
             )
         script = script_of(argv, confinement)
         words = (self._package.as_uri(), os.fspath(script), *argv[1:])
-        memory = f"--wasm-max-mem-pages={min(limits.memory // _PAGE, _MOST_PAGES)}"
+        own = max(limits.memory - _RUNTIME, limits.memory // 4)
+        memory = f"--wasm-max-mem-pages={min(own // _PAGE, _MOST_PAGES)}"
         readable = (self._package, script)
         return self._deno.supervised(_RUN, words, confinement, limits, readable=readable, flags=(memory,))

@@ -35,6 +35,8 @@ class SupervisedLaunch:
         argv: the command; its program is looked for in the PATH of its environment.
         isolation: what is taken from it beside its limits: ``abi``, the version of Landlock in use (0 for none),
             ``rules`` as (rights, path), and ``ruleset`` and ``calls`` as hexadecimal bytes.
+        reserve: bytes that the program sets aside and does not use, as V8 does. Linux counts them like those in use, so
+            they are granted beside the limit of memory.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class SupervisedLaunch:
         confinement: Confinement,
         limits: SandboxLimits,
         isolation: Mapping[str, Any],
+        *,
+        reserve: int = 0,
     ) -> None:
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
@@ -52,7 +56,7 @@ class SupervisedLaunch:
             "environment": environment(confinement, self._temporary, self.proxy),
             "folder": os.fspath(confinement.folder),
             "temporary": self._temporary,
-            "limits": dict(_limits(limits)),
+            "limits": dict(_limits(limits, reserve)),
             **isolation,
         }
         if isolation["abi"]:
@@ -105,10 +109,10 @@ class SupervisedLaunch:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _limits(limits: SandboxLimits) -> Iterator[tuple[str, int]]:
+def _limits(limits: SandboxLimits, reserve: int) -> Iterator[tuple[str, int]]:
     """Yield the limits of each process by name; that of processes comes on top of those that there are."""
     yield "RLIMIT_CPU", limits.cpu_seconds
-    yield "RLIMIT_DATA", limits.memory
+    yield "RLIMIT_DATA", limits.memory + reserve
     yield "RLIMIT_FSIZE", limits.file_bytes
     yield "RLIMIT_NOFILE", limits.open_files
     yield "RLIMIT_NPROC", limits.processes

@@ -40,11 +40,12 @@ def pyodide() -> Pyodide:
     return backend
 
 
+@pytest.mark.parametrize("memory", [512 << 20, 1 << 30])
 async def test_a_script_has_its_streams_arguments_code_and_a_limit_of_memory(
-    pyodide: Pyodide, tmp_path: Path
+    pyodide: Pyodide, tmp_path: Path, memory: int
 ) -> None:
     (tmp_path / "my script.py").write_text(SCRIPT, encoding="utf-8")
-    limits = SandboxLimits(seconds=120, memory=1 << 30)
+    limits = SandboxLimits(seconds=120, memory=memory)
     argv = ["my script.py", "--flag", "ü"]
     result = await Sandbox(pyodide).run(argv, Confinement(tmp_path), limits, stdin="given ä\n".encode())
     assert result.stderr.decode() == "to stderr\n"
