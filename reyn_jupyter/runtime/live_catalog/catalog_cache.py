@@ -39,6 +39,7 @@ class _Source:
         fault: why the category as a whole is left out, a start that failed aside.
         read_fault: why its entries could not be read, when it was last tried.
         entry_faults: why some of them are left out.
+        begun, newest: how many reads began, and which of them the entries are of.
     """
 
     category: Category
@@ -49,6 +50,8 @@ class _Source:
     fault: str | None = None
     read_fault: str | None = None
     entry_faults: tuple[str, ...] = ()
+    begun: int = 0
+    newest: int = 0
     backoff: Backoff = field(default_factory=Backoff)
 
     @property
@@ -217,6 +220,8 @@ class CatalogCache:
         category = source.category
         assert category.resources is not None
         source.pushed = False  # a push that comes meanwhile stands for another read
+        source.begun += 1
+        number = source.begun
         try:
             await self._lifecycle.ready(category)
             with category_scope(category.name):
@@ -234,6 +239,9 @@ class CatalogCache:
             source.pushed = True
             raise
         else:
+            if number < source.newest:  # a later read was faster, and knows more
+                return
+            source.newest = number
             source.entries, source.revision, source.unbuilt = entries, revision[0], True
             source.read_fault, source.entry_faults = None, faults
             source.backoff.clear()

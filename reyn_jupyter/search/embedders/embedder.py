@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# A batch takes seconds on a busy machine: the loop's own threads, in which files are read, are not for that.
+_THREADS = ThreadPoolExecutor(2, "reyn-embed")
 LOCAL = "sentence-transformers/"  # what the model strings of local classes begin with
 MINI = f"{LOCAL}all-MiniLM-L6-v2"
 Wait = Callable[[Coroutine[Any, Any, "NDArray[np.float32]"]], "NDArray[np.float32]"]
@@ -120,8 +124,9 @@ class Embedder(ABC):
         """Return one row of length 1 for each text, shape (len(texts), dimension). Any thread may call it."""
 
     async def embed_async(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the same without blocking the loop: here in a thread."""
-        return await asyncio.to_thread(self.embed, texts)
+        """Return the same without blocking the loop: here in a thread of its own kind."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_THREADS, copy_context().run, self.embed, texts)
 
 
 class EmbedderError(Exception):
