@@ -54,7 +54,16 @@ def coerce(schema: Schema, args: dict[str, Any], fits: Callable[[str, Any], bool
         if is_reference(reading) or fits(name, reading):
             args[name] = reading
             flags = ["coerced"]
+        elif not isinstance(reading, dict | list) and _kind_of(reading) & kinds:
+            args[name] = reading  # out of bounds, say: the message is to be about what was meant
     return flags
+
+
+def _kind_of(reading: Any) -> set[str]:
+    """Return the JSON types of a simple value."""
+    if reading is None or isinstance(reading, bool):
+        return {"null" if reading is None else "boolean"}
+    return {"number", "integer"} if isinstance(reading, int) or reading.is_integer() else {"number"}
 
 
 def _kinds(rule: Mapping[str, Any], root: Schema, depth: int = 4) -> set[str] | None:

@@ -417,3 +417,10 @@ def test_the_answer_to_invalid_arguments_is_bounded() -> None:
     faults = prepare(wide, {f"q{i}" * 50: i for i in range(1_000)}).invalid
     object.__setattr__(action, "input_schema", wide)
     assert encoded_size(invalid_arguments(action, faults)) <= 8192
+
+
+def test_a_string_that_spells_a_value_out_of_bounds_is_told_about_the_bound() -> None:
+    schema = {"type": "object", "properties": {"amount": {"type": "number", "minimum": 0}}}
+    prepared = prepare(schema, {"amount": "-1"})
+    assert prepared.invalid == [{"path": "/amount", "message": "must be at least 0, not the integer -1"}]
+    assert prepared.flags == ()
