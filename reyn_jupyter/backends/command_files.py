@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from typing import Any
 
 from reyn_jupyter.backends.file_changes import NOT_KEPT
 from reyn_jupyter.guard.held_place import WorkspaceError, open_folder, open_regular
-from reyn_jupyter.guard.workspace import protects
+from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, walk_places
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import FileChange, ToolContext
@@ -58,6 +57,9 @@ class WatchedFolders:
         root: the workspace's root.
         folders: from the root on, none below another.
 
+    Attributes:
+        protected: what lies in them where no action may write.
+
     Raises:
         ActionError: their files are too many or too large to be kept.
     """
@@ -65,7 +67,7 @@ class WatchedFolders:
     def __init__(self, root: Path, folders: Sequence[str]) -> None:
         self._root = root
         self._folders = folders
-        self._protected = {place for folder in folders for place, _ in _protected(root, folder)}
+        self.protected = ProtectedPlaces(root, folders)
         self._before: dict[str, _File] = {}
         total = 0
         for place, status in self._files():
@@ -80,7 +82,7 @@ class WatchedFolders:
 
     async def report(self, context: ToolContext) -> tuple[tuple[CommandChange, ...], tuple[str, ...]]:
         """Report what changed, for the record and for undo, and return it with the places that were removed again."""
-        removed = tuple(self._remove_protected())
+        removed = self.protected.remove_new()
         after = dict(self._files())
         changes = []
         for place in sorted({*self._before, *after}):
@@ -98,22 +100,11 @@ class WatchedFolders:
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
         for folder in self._folders:
-            for place, entry in _walk(self._root, folder):
-                if place in self._protected or not entry.is_file(follow_symlinks=False):
+            for place, entry in walk_places(self._root, folder):
+                if place in self.protected or not entry.is_file(follow_symlinks=False):
                     continue
                 with suppress(OSError):
                     yield place, entry.stat(follow_symlinks=False)
-
-    def _remove_protected(self) -> Iterator[str]:
-        found = [(place, path) for folder in self._folders for place, path in _protected(self._root, folder)]
-        for place, path in found:
-            if place not in self._protected:
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    with suppress(OSError):
-                        path.unlink()
-                yield place
 
     def _read(self, place: str) -> bytes:
         with self._open(place) as file:
@@ -133,34 +124,6 @@ class WatchedFolders:
             return open_regular(name, folder, place)
         finally:
             os.close(folder)
-
-
-def git_folders(root: Path, folders: Sequence[str]) -> Iterator[Path]:
-    """Yield the folders of Git below some folders: a command may read in them, and never write."""
-    for folder in folders:
-        for place, entry in _walk(root, folder):
-            if entry.name == ".git":
-                yield root / place
-
-
-def _protected(root: Path, folder: str) -> Iterator[tuple[str, Path]]:
-    for place, entry in _walk(root, folder):
-        if protects(tuple(place.split("/")[-3:]), for_write=True):
-            yield place, Path(entry.path)
-
-
-def _walk(root: Path, folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield everything below a folder by its place, through no link, and nothing below what is protected."""
-    pending = [folder]
-    while pending:
-        current = pending.pop()
-        with suppress(OSError), os.scandir(root / current) as entries:
-            for entry in list(entries):
-                place = entry.name if current == "." else f"{current}/{entry.name}"
-                yield place, entry
-                shielded = protects(tuple(place.split("/")[-3:]), for_write=True)
-                if entry.is_dir(follow_symlinks=False) and not shielded:
-                    pending.append(place)
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.backends.command_files import CommandChange, WatchedFolders, git_folders
+from reyn_jupyter.backends.command_files import CommandChange, WatchedFolders
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.catalog.discovery.visibility import is_exec_available
 from reyn_jupyter.guard.sandbox import (
@@ -157,7 +157,7 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
         watched = await asyncio.to_thread(WatchedFolders, workspace.root, folders)
         confinement = Confinement(
             workspace.root,
-            (workspace.root, *git_folders(workspace.root, folders)),
+            (workspace.root, *watched.protected.paths),
             tuple(workspace.root / folder for folder in folders),
             hidden,
             hosts=context.plan.hosts,

