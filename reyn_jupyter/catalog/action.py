@@ -109,6 +109,8 @@ class Tool:
             A variable with a key that is named like a secret does not go there by a model's call.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
             category says of all of its calls.
+        unasked: why a call that names no effects needs no consent of its own: a clause, as in "each call of the peer
+            asks". Empty where such a call is asked about, unless it only reads.
         untrusted_output: its results and errors hold a stranger's text: of a page, a server, a peer. Models are told
             so each time, and `permissions.after_untrusted` holds for the rest of the conversation.
         plan: what effects, preview and handler find as `ToolContext.plan`; its ``close()``, where it has one, is called
@@ -128,6 +130,7 @@ class Tool:
     limits: CallLimits = NO_LIMITS
     plan: Plan | None = None
     untrusted_output: bool = False
+    unasked: str = ""
 
     @property
     def is_built_in(self) -> bool:
@@ -175,6 +178,8 @@ class Operation:
             not say otherwise. A schema of our own refuses them, and suggests the name that was meant.
         calls: for an action that calls another by name: which one, so that the arguments for it are checked with its
             schema.
+        judged_as_called: a call by name is judged as one of the action that it calls: by the rules and approvals for
+            that one, and what restricts this one holds besides.
     """
 
     entry: str
@@ -184,6 +189,7 @@ class Operation:
     transform: Callable[[Arguments], Arguments] = as_given
     open_schema: bool = False
     calls: CalledRule = calls_nothing
+    judged_as_called: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,6 +199,7 @@ class Entry:
     Args:
         entry, description, input_schema, open_schema: as an `Operation` has them.
         purity: overrides the tool's.
+        version: of what stands behind it, where that can change under the same face: an "always" holds for one alone.
     """
 
     entry: str
@@ -200,6 +207,7 @@ class Entry:
     input_schema: Schema
     purity: Purity | None = None
     open_schema: bool = False
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +242,8 @@ class Resources:
         judged_as: the operation that does the same for an entry by its name, where there is one: of this category by
             its entry, of another one by its qualified name. Rules and approvals for it hold for calls of the entries
             too, so that neither way leads around them.
+        restricted_as: the operation that does the same for an entry by its name, by its qualified name, where the
+            entries are judged by themselves: a rule that denies it, or asks about it, holds for them too.
         arrival: for an entry that is not listed: what tells whether it will be; None where it is known that it is not.
             Cheap, and changes nothing.
     """
@@ -243,7 +253,26 @@ class Resources:
     canonical_default: str
     entries: Callable[[], Awaitable[Sequence[Entry]]]
     judged_as: str | None = None
+    restricted_as: str | None = None
     arrival: Callable[[str], Arrival | None] = all_known
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCodes:
+    """The codes of a category for what is wrong before a handler runs, in the form of those of `ActionError`.
+
+    Args:
+        missing_argument: an argument that is required was not given.
+        wrong_argument: an argument does not fit, or is not known.
+        unknown_entry: the category has no action of that name.
+    """
+
+    missing_argument: str | None = None
+    wrong_argument: str | None = None
+    unknown_entry: str | None = None
+
+
+NO_CODES = ErrorCodes()
 
 
 def on_offer() -> None:
@@ -267,6 +296,7 @@ class Category:
         limits: how long each of its calls may take, and how many run at once.
         hidden: None while it is offered; otherwise a sentence for people that says why it is not (a pure function of
             the resolved environment).
+        error_codes: of answers to calls that do not get as far as a handler; none by default.
         start: awaited once a session, before the first use of its entries or handlers.
         close: awaited after every start that began, one that failed or was interrupted too: at the session's close and
             reset, and at the interpreter's exit. The next use starts it again.
@@ -279,6 +309,7 @@ class Category:
     revision: Callable[[], Hashable] = never_changes
     limits: CallLimits = field(default=NO_LIMITS, kw_only=True)
     hidden: Callable[[], str | None] = on_offer
+    error_codes: ErrorCodes = field(default=NO_CODES, kw_only=True)
     start: Callable[[], Awaitable[None]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
 
@@ -293,7 +324,9 @@ class Action:
         target_tool_name: what runs.
         canonical_default: what invoking it does, for a live resource.
         purity_varies: the tool says the purity of a call by its arguments, see `call_purity.purity_of_call`.
-        is_foreign: its face is somebody else's, and may change from one day to the next.
+        is_foreign: its face is somebody else's, or what stands behind it another version's, and may change from one
+            day to the next.
+        version: see `Entry`.
     """
 
     name: ActionName
@@ -304,6 +337,7 @@ class Action:
     canonical_default: str | None = None
     purity_varies: bool = False
     is_foreign: bool = False
+    version: str = ""
 
     @cached_property
     def short_description(self) -> str:
@@ -314,4 +348,4 @@ class Action:
     @cached_property
     def face(self) -> ActionFace:
         """What an approval of this action was given for."""
-        return ActionFace(self.description, self.input_schema)
+        return ActionFace(self.description, self.input_schema, self.version)

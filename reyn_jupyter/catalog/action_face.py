@@ -76,10 +76,11 @@ class FaceChange:
 
 @dataclass(frozen=True)
 class ActionFace:
-    """A description and an input schema as they are now."""
+    """A description and an input schema as they are now, and the version of what stands behind them, if it has one."""
 
     description: str
     schema: Mapping[str, Any]
+    version: str = ""
 
     @cached_property
     def record(self) -> FaceRecord:
@@ -87,7 +88,7 @@ class ActionFace:
         properties = self.schema.get("properties")
         named = list(properties.items()) if isinstance(properties, Mapping) else []
         return FaceRecord(
-            _digest([self.description, self.schema]),
+            _digest([self.description, self.schema, *([self.version] if self.version else [])]),
             shorten(" ".join(self.description.split()), _SHOWN_DESCRIPTION),
             _digest(self.description),
             {str(name)[:_LONGEST_ARGUMENT]: _digest(schema) for name, schema in named[:_MOST_ARGUMENTS]},
@@ -108,6 +109,8 @@ class ActionFace:
             found.append(
                 FaceChange("Its arguments have changed.", ", ".join(sorted(before.arguments)), ", ".join(new))
             )
+        if not found and self.version:
+            found.append(FaceChange("What stands behind it is another one now: its code, say.", "", ""))
         return tuple(found) or (FaceChange("Something in its schema has changed.", "", ""),)
 
 

@@ -99,7 +99,10 @@ def _missing(snapshot: CatalogSnapshot, name: ActionName) -> UnknownActionError:
         return error
     if part is not None:
         reason = f"The category {quoted(category)} has no action {quoted(name.entry)}."
-        return unknown_action(name.text, "unknown", reason, suggest(snapshot, name.text), category)
+        error = unknown_action(name.text, "unknown", reason, suggest(snapshot, name.text), category)
+        if (code := part.category.error_codes.unknown_entry) is not None:
+            error.payload["code"] = code
+        return error
     if category in REDIRECTS:
         return _stale(snapshot, name, REDIRECTS[category])
     if category in TAXONOMY:

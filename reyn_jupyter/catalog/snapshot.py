@@ -109,6 +109,7 @@ def _action(
     name: ActionName, schema: Schema, face: Operation | Entry, tool: Tool, default: str | None
 ) -> Action:
     purity = (face.purity if isinstance(face, Entry) else None) or tool.purity
+    version = face.version if isinstance(face, Entry) else ""
     return Action(
         name,
         clean(face.description),
@@ -117,7 +118,8 @@ def _action(
         tool.name,
         default,
         purity_varies=not isinstance(purity, Purity),
-        is_foreign=face.open_schema or not tool.is_built_in,
+        is_foreign=face.open_schema or not tool.is_built_in or bool(version),
+        version=version,
     )
 
 

@@ -70,7 +70,15 @@ def categories(services: Services) -> tuple[Category, ...]:
             CATEGORY,
             "Ask another agent, which has instructions, a model and actions of its own, to do or to check something.",
             resources=Resources(
-                Tool("delegate_to_agent", _ask, Purity.UNKNOWN, _reaches, plan=_peer, untrusted_output=True),
+                Tool(
+                    "delegate_to_agent",
+                    _ask,
+                    Purity.UNKNOWN,
+                    _reaches,
+                    plan=_peer,
+                    untrusted_output=True,
+                    unasked="it does nothing by itself: each call of the peer asks",
+                ),
                 _target,
                 "delegate a request",
                 entries,

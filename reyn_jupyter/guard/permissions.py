@@ -102,6 +102,7 @@ class Policy:
         actor: Actor = "model",
         approve: Approve = "ask",
         face: ActionFace | None = None,
+        unasked: str = "",
     ) -> PermissionVerdict:
         """Return the verdict on a call: the strictest over all of its effects.
 
@@ -112,9 +113,10 @@ class Policy:
             actor: who calls.
             approve: what ``--approve`` says for this run: "ask", "read" (deny whatever would ask) or "all".
             face: what the action says of itself, for approvals that are bound to it.
+            unasked: why a call that names no effects needs no consent, where that is so; see `Tool.unasked`.
         """
         verdicts = [
-            self._decide_one(action, purity, effect, actor, approve, face)
+            self._decide_one(action, purity, effect, actor, approve, face, unasked)
             for effect in _targets(purity, effects)
         ]
         worst = max(verdicts, key=lambda verdict: _WORST[verdict.decision])
@@ -131,12 +133,13 @@ class Policy:
         actor: Actor,
         approve: Approve,
         face: ActionFace | None,
+        unasked: str = "",
     ) -> tuple[Effect | None, ...]:
         """Return the effects of a call that need consent, see `decide`; None stands for the call by itself."""
         return tuple(
             effect
             for effect in _targets(purity, effects)
-            if self._decide_one(action, purity, effect, actor, approve, face).decision == "ask"
+            if self._decide_one(action, purity, effect, actor, approve, face, unasked).decision == "ask"
         )
 
     @staticmethod
@@ -234,6 +237,7 @@ class Policy:
         actor: Actor,
         approve: Approve,
         face: ActionFace | None,
+        unasked: str,
     ) -> PermissionVerdict:
         kind, target = (effect.kind, effect.target) if effect is not None else (None, None)
         denied = _first_restricting(self.deny, action, kind, target)
@@ -254,10 +258,8 @@ class Policy:
                 return PermissionVerdict("allow", "policy", f"the rule {allowed} allows it", allowed)
             if action.startswith("function__"):
                 return PermissionVerdict("allow", "person", "the person registered this function")
-            if effect is None and action.startswith("agent.peer__"):
-                return PermissionVerdict(
-                    "allow", "purity", "it does nothing by itself: each call of the peer asks"
-                )
+            if effect is None and unasked:
+                return PermissionVerdict("allow", "purity", unasked)
             if _only_reads(effect) if effect else purity.repeatable:
                 return PermissionVerdict("allow", "purity", "it only reads inside the workspace")
         by, what = "policy" if asked else "default", _named(action, target)

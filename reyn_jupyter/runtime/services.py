@@ -120,6 +120,8 @@ class Services:
         peers: asks other agents, for the call under way.
         python: whether Python may run in the kernel; off unless the person switched it on.
         reversals: what takes back what calls did to the notebook.
+        own_folder: where the person's own files about this workspace lie, outside of it, so that nothing that was
+            cloned is among them; None where nothing is kept.
         last_use: when an action of this name last worked, in seconds since the epoch; None where no use is known.
     """
 
@@ -148,6 +150,7 @@ class Services:
     python: PythonSwitch = field(default_factory=PythonSwitch)
     reversals: Reversals = field(default_factory=Reversals)
     last_use: Callable[[str], float | None] = _no_use
+    own_folder: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache, cached
 
+from reyn_jupyter.catalog.action import NO_CODES, ErrorCodes
 from reyn_jupyter.catalog.arguments.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
 from reyn_jupyter.catalog.arguments.reference_places import misplaced_references
 from reyn_jupyter.catalog.arguments.references import (
@@ -27,12 +28,14 @@ from reyn_jupyter.catalog.arguments.schema_validation import (
     MOST_MESSAGES,
     Invalid,
     SchemaValidator,
+    is_missing,
     shown,
     unknown_arguments,
 )
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, fitting_schema
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
+from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action, Schema
@@ -137,7 +140,12 @@ def misplaced(wrapper_args: object, *, forgive: bool = True) -> list[Invalid]:
 
 
 def invalid_arguments(
-    action: Action, invalid: list[Invalid], *, held_by: str | None = None, answer_bytes: int = ANSWER_BYTES
+    action: Action,
+    invalid: list[Invalid],
+    *,
+    held_by: str | None = None,
+    answer_bytes: int = ANSWER_BYTES,
+    codes: ErrorCodes = NO_CODES,
 ) -> dict[str, Any]:
     """Answer arguments that do not fit: ``{error, invalid, input_schema, hint}``, within `answer_bytes`.
 
@@ -146,12 +154,17 @@ def invalid_arguments(
         invalid: what is wrong, as `Prepared` has it.
         held_by: the argument of the call that holds what the action takes, for a call by name.
         answer_bytes: the most bytes of the answer.
+        codes: those of the action's category; the answer has a ``code`` where there is one for what is wrong.
     """
+    missing = [fault["path"].rpartition("/")[2] for fault in invalid if is_missing(fault)]
+    code = codes.missing_argument if missing else codes.wrong_argument
+    give = f"Give {enumerate_words(missing)}. " if missing else ""
     answer: dict[str, Any] = {
         "error": f"Invalid arguments for {quoted(action.name.text)}",
         "invalid": invalid,
         "input_schema": {},
-        "hint": f"Call again with {'args' if held_by is None else quoted(held_by)} that match input_schema.",
+        "hint": f"{give}Call again with {'args' if held_by is None else quoted(held_by)} that match input_schema.",
+        **({} if code is None else {"code": code}),
     }
     return {
         **answer,

@@ -63,9 +63,15 @@ _OF_THE_WHOLE = frozenset(
 MOST_EVALUATIONS = 10_000_000  # of parts of the schema, for one value of arguments and all values inside it
 _MOST_EXPLAINED = 5_000  # evaluations at one place and on the way to it, for messages about single places
 _MOST_COMPARED = 100  # names that are compared with a missing one
+_REQUIRED = "is required"
 _TOO_INVOLVED = "is too involved: its parts refer to each other more often than can be checked"
 _TOO_DEEP = "the arguments are nested too deeply to be checked with this schema; give less at a time"
 _NOWHERE = "does not fit the schema, which has too many forms to say where"
+
+
+def is_missing(fault: Invalid) -> bool:
+    """Return whether what is wrong is that an argument was not given."""
+    return fault["message"].startswith(_REQUIRED)
 
 
 class InvolvedSchemaError(SchemaError):
@@ -224,7 +230,7 @@ class SchemaValidator:
         known = part_at(self._document, error.schema_path[:-1]).get("properties", {})
         others = [other for other in given if other not in known] if isinstance(given, Mapping) else []
         near = nearest(name, others[:_MOST_COMPARED])
-        return f"is required; is {quoted(near)} meant for it?" if near else "is required"
+        return f"{_REQUIRED}; is {quoted(near)} meant for it?" if near else _REQUIRED
 
     def _message(self, error: ValidationError, value: Any) -> str:
         stated = part_at(self._document, error.schema_path)

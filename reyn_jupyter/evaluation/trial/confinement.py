@@ -33,9 +33,10 @@ class TrialPolicy(Policy):
         actor: Actor = "model",
         approve: Approve = "ask",
         face: ActionFace | None = None,
+        unasked: str = "",
     ) -> PermissionVerdict:
         """See `Policy.decide`."""
-        verdict = super().decide(action, purity, effects, actor, approve, face)
+        verdict = super().decide(action, purity, effects, actor, approve, face, unasked)
         if verdict.decision == "deny" or all(
             any(self._names(pattern, action, effect) for pattern in self.named)
             for effect in _outside(purity, effects)

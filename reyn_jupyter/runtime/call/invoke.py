@@ -141,7 +141,8 @@ class Invoker:
         prepared = ready.prepared
         flags = (*call.flags, *cast("tuple[Flag, ...]", prepared.flags))
         if prepared.invalid:
-            payload = invalid_arguments(ready.action, prepared.invalid, held_by=ready.held_by)
+            codes = run.snapshot.slices[ready.action.name.category].category.error_codes
+            payload = invalid_arguments(ready.action, prepared.invalid, held_by=ready.held_by, codes=codes)
             return self.answer(
                 replace(call, flags=flags), run, ImmediateAnswer(payload, "invalid", action.name.text)
             )
@@ -292,6 +293,7 @@ class Invoker:
             payload,
             name=answered.name,
             error=error,
+            code=payload.get("code") if isinstance(payload, dict) else None,
             size=len(text.encode()),
             sources=[source.recorded for source in answered.sources],
             origins=origins,
@@ -418,16 +420,18 @@ class Invoker:
         context = replace(self._context(call, action, run, reports), report=progress.report)
         opened = await self._opened(action, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
+        described = self._described(action, call.args, run)
         judged = JudgedCall(
             call.id,
             call.step,
             action,
-            self._described(action, call.args, run),
+            described,
             call.args,
             tool,
             target_args,
             purity_of_call(run.snapshot, action, target_args),
-            _judged_name(action, run.snapshot),
+            _judged_name(action, described, run.snapshot),
+            _restricting_names(action, described, run.snapshot),
         )
         with planned(tool, target_args, context) as context:
             return await self._allowed(judged, recorded_args, context, run, reports, progress)
@@ -573,13 +577,29 @@ class Invoker:
         return redacted
 
 
-def _judged_name(action: Action, snapshot: CatalogSnapshot) -> str:
-    """Return the action whose rules hold for a call: of an entry that an operation serves by name, that operation."""
-    resources = snapshot.slices[action.name.category].category.resources
+def _judged_name(action: Action, described: Action, snapshot: CatalogSnapshot) -> str:
+    """Return the action whose rules hold for a call: of an entry that an operation serves by name, that operation.
+
+    Of an operation that is judged as what it calls, that action.
+    """
+    part = snapshot.slices[action.name.category].category
+    if described is not action and any(
+        each.judged_as_called for each in part.operations if each.entry == action.name.entry
+    ):
+        return described.name.text
+    resources = part.resources
     if action.canonical_default is None or resources is None or resources.judged_as is None:
         return action.name.text
     judged = resources.judged_as
     return judged if SEPARATOR in judged else f"{action.name.category}{SEPARATOR}{judged}"
+
+
+def _restricting_names(action: Action, described: Action, snapshot: CatalogSnapshot) -> tuple[str, ...]:
+    """Return the actions whose rules restrict a call too, whatever it is judged as."""
+    resources = snapshot.slices[action.name.category].category.resources
+    also = None if action.canonical_default is None or resources is None else resources.restricted_as
+    names = (action.name.text, described.name.text, *(() if also is None else (also,)))
+    return tuple(dict.fromkeys(names))
 
 
 def _task() -> asyncio.Task[Any] | None:

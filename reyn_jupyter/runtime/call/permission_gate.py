@@ -45,6 +45,7 @@ class JudgedCall:
         given: the arguments as they came, before references were opened.
         tool, arguments: what runs; the arguments as the handler gets them.
         purity: of this very call.
+        restricting_names: actions whose rules restrict it too.
         judged_name: the action whose rules and approvals hold; another one where an entry can be called by name.
     """
 
@@ -57,6 +58,7 @@ class JudgedCall:
     arguments: Arguments
     purity: Purity
     judged_name: str
+    restricting_names: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -91,12 +93,18 @@ class PermissionGate:
     def judge(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict of the rules alone, without asking the person."""
         actor, face, policy = _judged_actor(run), call.described.face, self._policy(run.settings)
-        # What a rule denies under the name of what is called is denied, whatever the call goes through.
-        for name in {call.name, call.described.name.text} - {call.judged_name}:
+        # What a rule restricts under the name of what is called is restricted, whatever the call goes through.
+        others = [name for name in call.restricting_names if name != call.judged_name]
+        for name in others:
             denied = policy.decide(name, call.purity, effects, "person")
             if denied.decision == "deny":
                 return denied
-        verdict = policy.decide(call.judged_name, call.purity, effects, actor, run.approve, face)
+        verdict = policy.decide(
+            call.judged_name, call.purity, effects, actor, run.approve, face, call.tool.unasked
+        )
+        if verdict.decision == "allow" and verdict.by not in ("person", "approve"):
+            found = (policy.decide(each, call.purity, effects, actor, run.approve, face) for each in others)
+            verdict = next((each for each in found if (each.decision, each.by) == ("ask", "policy")), verdict)
         reads = policy.reads_inside(call.judged_name, call.purity, effects)
         return verdict if reads or actor == "person" else self._after_untrusted(verdict, run)
 
@@ -226,7 +234,7 @@ class PermissionGate:
             effects, preview, call.arguments, redactor, reason, changes, tuple(run.outermost.origins)
         )
         asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
-            call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face
+            call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face, call.tool.unasked
         )
         patterns = suggest_patterns(call.judged_name, asked or effects or (None,)) if call.tool.keeps else ()
         callers = tuple(redactor.text(each.action) for each in run.callers)
