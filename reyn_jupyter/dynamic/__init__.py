@@ -1,0 +1,1 @@
+"""Tools made at run time: what they are, where they are kept, what they did, and when one is worth making."""
