@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.trace import Trace
     from reyn_jupyter.sessions.current import session
     from reyn_jupyter.sessions.session import Session
+    from reyn_jupyter.sessions.tool_overview import MadeTools
+
+    tools: MadeTools
 
 __all__ = [
     "AcceptedCall",
@@ -49,6 +52,7 @@ __all__ = [
     "export",
     "load_ipython_extension",
     "session",
+    "tools",
     "unload_ipython_extension",
     "view",
 ]
@@ -75,6 +79,8 @@ _PUBLIC = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "tools":  # of the session now, and as they are now
+        return __getattr__("session")().tools
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_PUBLIC[name]), name)

@@ -372,6 +372,15 @@ class Outputs(SettingsSection):
     )
 
 
+class DynamicTools(SettingsSection):
+    """Tools that are made at run time."""
+
+    most: Whole = Field(default=100, ge=0, le=10_000, description="how many tools may be kept")
+    strict: bool = Field(
+        default=False, description="weigh what the analysis of their code finds by half as much again"
+    )
+
+
 PeerName = Annotated[str, AfterValidator(_peer_name)]
 VariablesSetting = Annotated[Literal["off", "schema", "head"] | None, BeforeValidator(_switch)]
 
@@ -404,6 +413,7 @@ class Settings(SettingsSection):
     peers: dict[PeerName, Peer] = Field(
         default_factory=dict, max_length=100, description="agents that models may ask, by name"
     )
+    dynamic_tools: DynamicTools = Field(default_factory=DynamicTools)
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)
     llm_log: bool = Field(

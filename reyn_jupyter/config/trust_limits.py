@@ -53,6 +53,10 @@ def _only_off(value: Any, below: Any) -> str | None:
     return None if not value or below else "it would switch something on"
 
 
+def _only_on(value: Any, below: Any) -> str | None:
+    return None if value or not below else "it would switch a precaution off"
+
+
 def _never(value: Any, below: Any) -> str | None:
     return "allow rules count only from a trusted file"
 
@@ -114,6 +118,8 @@ _RULES: dict[str, Rule] = {
     "router.repair": _only_off,
     "router.forgive": _only_off,
     "llm_log": _only_off,
+    "dynamic_tools.most": _at_most,
+    "dynamic_tools.strict": _only_on,
     "action_retrieval.universal_wrappers_enabled": _any,
     "action_retrieval.hot_list_n": _any,
     "action_retrieval.embedding_class": _no_embedding,

@@ -19,6 +19,7 @@ from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.history import History, Reader, Turn, condense
 from reyn_jupyter.router.model_call import ModelCaller, TurnState, sends_of
 from reyn_jupyter.router.prompt import IDENTITY
+from reyn_jupyter.router.reflection_offer import reflection_offer
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.seen_parts import attachments_of
 from reyn_jupyter.router.surface import Offer
@@ -176,25 +177,29 @@ class RouterLoop:
     async def _steps(self, state: TurnState, run: Run, budget: LoopBudget) -> None:
         limits = self._limits
         self._decide_search()
-        offer = self._caller.offer(run)
+        offer, offered_of = self._caller.offer(run), run.snapshot
         prefix = self._conversation.prefix(self._caller.system(run, offer.surface), self._history)
         nudged, most = False, limits.max_steps
+        offered: Message | None = None
         while state.step + budget.inner_steps < most:
             budget.begin_step()
             state.step += 1
             budget.own_steps = state.step
             if self._is_pushed():
                 await self._refresh(run)
-                offer = self._caller.offer(run)
+            if run.snapshot is not offered_of:  # what was made in this turn is on offer in the rest of it
+                offer, offered_of = self._caller.offer(run), run.snapshot
             forced = self._forced(state, run, offer)
             refused = forced is not None and self._caller.model in self._unforced
             if refused:
                 state.notes.append(NOT_FORCED)
             choice, not_forced = ("auto", forced) if refused else (forced or "auto", None)
             try:
+                nudge = reflection_offer(run) if offered is None else None
                 reply = await self._caller.ask(
-                    state, prefix, offer, choice, run, budget, not_forced=not_forced
+                    state, prefix, offer, choice, run, budget, nudge=nudge, not_forced=not_forced
                 )
+                offered = offered or nudge  # once a turn
             except ModelError as error:
                 if choice == "auto" or error.kind != "tool_choice":
                     raise

@@ -24,6 +24,7 @@ from reyn_jupyter.backends.serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category, Effect, Purity
 from reyn_jupyter.categories.mcp import CALL_TOOL
 from reyn_jupyter.config import Effective, ModelEntry, Settings, load
+from reyn_jupyter.dynamic.toolbox import Toolbox
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.own_memories import OwnMemories
 from reyn_jupyter.guard.permissions import Policy, PolicyInForce
@@ -173,6 +174,7 @@ class Parts:
         found = (
             *self.effective.problems,
             *servers,
+            *(() if (tools := Toolbox.of(self.services)) is None else tools.problems),
             *self.catalog.problems.values(),
             *self.tasks.problems.values(),
         )
@@ -272,6 +274,7 @@ def assemble(
         trust=WorkspaceTrust(trust, OwnMemories(state)),
         mcp=McpConnections(mcp_store if mcp_servers is None else mcp_servers, links),
         peers=(peers := SessionPeers(lambda: parts)),
+        own_folder=state.path,
         notebook=SessionNotebook(LIVE_NOTEBOOK, lambda: parts.notebook_file, workspace, ENGINE.main_thread),
     )
 

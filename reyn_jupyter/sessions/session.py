@@ -20,7 +20,14 @@ from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import corpora_overview, embeddings, memory_overview, overview, peer_overview
+from reyn_jupyter.sessions import (
+    corpora_overview,
+    embeddings,
+    memory_overview,
+    overview,
+    peer_overview,
+    tool_overview,
+)
 from reyn_jupyter.sessions import undo as restoring
 from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
@@ -232,6 +239,50 @@ class Session:
     def drop_corpus(self, name: str) -> Card:
         """Remove a corpus, not its documents. Raises CorpusActionError."""
         return _run(corpora_overview.drop(self.aio, name))
+
+    # Tools made at run time
+
+    @property
+    def tools(self) -> tool_overview.MadeTools:
+        """The tools that were made at run time: a table; ``session.tools["string_reverse"](text="Hello")`` runs one."""
+        return tool_overview.tools(self.parts, self.invoke_action)
+
+    def create_tool(self, name: str, code: str, description: str = "", **others: Any) -> Card:
+        """Make a tool from code that defines ``execute(params)``; it runs in a sandbox, never in this process.
+
+        Args:
+            name: starts with a letter; letters, digits, _ and -, at most 64.
+            code: Python, or TypeScript where Deno is installed.
+            description: what it does, for whoever looks for it.
+            others: ``parameters``, ``tags``, ``permissions``, ``examples``, ``mode``, ``generated_from``, as the action
+                dynamic_tool_operation__create has them. Only a person's permissions may have ``allow:``.
+
+        Raises:
+            ToolActionError: it cannot be made; its `code` is that of the list of errors.
+
+        Example:
+            >>> session.create_tool("shout", "def execute(params): return params['text'].upper()")  # doctest: +SKIP
+            >>> session.tools["shout"](text="hello")                                                # doctest: +SKIP
+            'HELLO'
+        """
+        given = {"name": name, "code": code, "description": description, **others}
+        return _run(tool_overview.create(self.aio, given))
+
+    def describe_tool(self, name: str) -> Card:
+        """Return one tool: what it takes and reaches, what was found in its code, its runs. Raises ToolActionError."""
+        return tool_overview.describe(self.parts, name)
+
+    def delete_tool(self, name: str) -> Card:
+        """Remove a tool. Raises ToolActionError."""
+        return _run(tool_overview.delete(self.aio, name))
+
+    def deprecate_tool(self, name: str) -> Card:
+        """Mark a tool as one that should not be used any more; it stays, and runs. Raises ToolActionError."""
+        return _run(tool_overview.deprecate(self.parts, name))
+
+    def export_tool(self, name: str, folder: str = ".") -> Card:
+        """Write a tool into the workspace as a module with tests; `undo` takes it back. Raises ToolActionError."""
+        return _run(tool_overview.export(self.aio, self.parts, name, folder))
 
     # Other agents
 

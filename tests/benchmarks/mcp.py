@@ -7,6 +7,8 @@ what else the machine does falls on each alike.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import statistics
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from typing import Any
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
+from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_http import http_server
 from tests.support.mcp_servers import program
@@ -40,7 +43,7 @@ def main() -> None:
 
 def session_of(root: Path, servers: Sequence[McpServer]) -> reyn.Session:
     # Search goes by words: an index that is built meanwhile would take its share of the two cores.
-    config = {"action_retrieval": {"embedding_class": None}}
+    config = {"action_retrieval": {"embedding_class": None}, "permissions": {"allow": ["mcp__*"]}}
     return reyn.Session(root, store="memory", namespace={}, mcp_servers=McpServerList(servers), config=config)
 
 
@@ -93,6 +96,11 @@ session.close()
 """
 
 
+async def never(question: object) -> str:
+    """Deny what is asked; the rules of the benchmark ask nothing."""
+    return "no"
+
+
 def one_call(root: Path) -> None:
     """Print the time of a call over our client and as an action, beside the SDK's client with its own transport."""
     from mcp import Client, StdioServerParameters
@@ -102,14 +110,26 @@ def one_call(root: Path) -> None:
     session = session_of(root, [server])
     ready(session)
     access = session.parts.services.mcp
-    times: dict[str, list[float]] = {"bare": [], "client": [], "action": [], "by hand": []}
+    times: dict[str, list[float]] = {"bare": [], "client": [], "turn": [], "action": [], "by hand": []}
     spent: dict[str, list[float]] = {name: [] for name in times}
 
     async def measure() -> None:
         parameters = StdioServerParameters(command=server.command, args=list(server.args))
         async with Client(stdio_client(parameters)) as client:
+            run = await run_lifecycle.by_client(session.parts, "benchmark", "calls of a model", never)
+            model_args = json.dumps({"action_name": "mcp__lab__echo", "args": args})
+            number = itertools.count()
+
+            async def as_model() -> object:
+                """Make a call as a step of a turn does, whose run goes on."""
+                planned = session.parts.wrappers.plan(f"c{next(number)}", "invoke_action", model_args, run, 1)
+                outcome = await planned.run()
+                assert outcome.ok
+                return outcome
+
             ways: dict[str, Callable[[], Awaitable[Any]]] = {
                 "bare": lambda: client.call_tool("echo", args),
+                "turn": as_model,
                 "client": lambda: access.call("lab__echo", args, None),
                 "action": lambda: session.aio.invoke_action("mcp__lab__echo", args),
             }
@@ -135,13 +155,14 @@ def one_call(root: Path) -> None:
     )
     for name, label in (
         ("client", "our connection to the server"),
-        ("action", "as an action, judged and recorded"),
+        ("turn", "as a call of a model, judged and recorded"),
+        ("action", "as a call by hand, a run of its own"),
         ("by hand", "the same from another thread, as a cell calls"),
     ):
         more = middle[name] - middle["bare"]
         limit = (
             ""
-            if name == "by hand"
+            if name in ("action", "by hand")
             else f", of the processor {cpu[name] - cpu['bare']:+.2f}  limit +1: {'yes' if more <= 1 else 'NO'}"
         )
         print(f"  {label:<47}{middle[name]:>6.2f} ms, {more:+.2f}{limit}")

@@ -66,6 +66,28 @@ DESK = (
     "%reyn config action_retrieval.embedding_class none",
     "%reyn corpora index manual manual/web.md manual/outputs.md",
 )
+TOOL = (
+    "%load_ext reyn_jupyter\n%reyn config action_retrieval.embedding_class none",
+    (
+        "%%reyn tool net_price --permission network:rates.example.org\n"
+        "import urllib.request\n\n"
+        "def execute(params):\n"
+        '    """Return the price without tax."""\n'
+        '    rate = params.get("rate", 0.19)\n'
+        '    return {"net": round(params["amount"] / (1 + rate), 2)}'
+    ),
+    "%reyn invoke dynamic_tool__net_price amount=119",
+)
+MAKES = (
+    "from reyn_jupyter.models.scripted import ScriptedModel, call\n"
+    "import reyn_jupyter as reyn\n"
+    'code = "import shutil, urllib.request\\n\\ndef execute(params):\\n    # copy and fetch\\n    '
+    "shutil.copy(params['a'], '/tmp/b')\\n    return urllib.request.urlopen(params['url']).read().decode()\\n\"\n"
+    'args = {"name": "fetcher", "description": "Fetch a page and keep a file", "code": code, '
+    '"permissions": ["network:example.org"]}\n'
+    'model = ScriptedModel(call("invoke_action", action_name="dynamic_tool_operation__create", args=args), "Done.")\n'
+    'reyn.session().ask("make a tool that fetches a page", model=model)'
+)
 PEER = (
     (
         "%reyn config peers.checker.description looks claims up in the manual\n"
@@ -137,6 +159,9 @@ SCENES = (
     Scene("corpus", (*DESK, "%%reyn\nwhat does manual say about a page that redirects to another host?")),
     Scene("passages", (*DESK, '%reyn corpora manual "what may a page do?"')),
     Scene("peer", (*DESK, *PEER), _press("Details")),
+    Scene("tool", TOOL),
+    Scene("tools", (*TOOL, "%reyn tools", "%reyn tools net_price")),
+    Scene("tool_consent", (TOOL[0], MAKES), prepare=_leave_open, asks=True),
     Scene("peers", (*DESK, *PEER, "%reyn peers")),
     Scene("report", ("%load_ext reyn_jupyter", _EVAL)),
 )

@@ -44,6 +44,7 @@ EXAMPLES = {
     *("JavaScript", "javascript", "Read_File", "listActions", "list_action"),
     *("__class__", "no_var_expand", "ast_checker", "run.stop", "report.evidence.provenance"),
     *("Completer.custom_matchers", "InteractiveShell.showtraceback", "ValidationError.errors"),
+    *("tool.create", "tool.run", "tool.delete", "verification.pass"),  # actions of the audit
     *("policy.inline_bytes", "trials.failed", "study.spent.unfinished"),
 }
 EXAMPLE_FILES = {
@@ -57,7 +58,7 @@ EXAMPLE_FILES = {
         "scripts/run.py",
         "src/b.py",
     ),
-    *("CLAUDE.md", "AGENTS.md", "GEMINI.md"),
+    *("CLAUDE.md", "AGENTS.md", "GEMINI.md", "to_upper.py"),
 }
 FILE_ENDINGS = {"yaml", "json", "csv", "css", "md", "txt", "py", "safetensors", "gz", "jsonl", "ipynb"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
