@@ -404,9 +404,8 @@ class _Actions:
 
     async def _reflect(self, args: Arguments, context: ToolContext) -> object:
         runs = await context.services.runs.recent(PAST_RUNS)
-        if (
-            context.actor != "person"
-        ):  # whose own call is a run by itself; a model means the turn that it is in
+        # A person's own call is a run by itself; a model means the turn that it is in.
+        if context.actor != "person":
             runs = tuple(run for run in runs if run.run == context.run_id)
         calls = [
             (call.action, call.arguments, call.ok is not False)

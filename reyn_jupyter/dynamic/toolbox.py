@@ -203,7 +203,8 @@ class Toolbox:
                 break
         status: Verification = "failed" if wrong else "passed"
         verified = await asyncio.to_thread(self._with_status, tool, status)
-        self._note("verification.fail" if wrong else "verification.pass", tool, not wrong, wrong or None)
+        action = "verification.fail" if wrong else "verification.pass"
+        await asyncio.to_thread(self._note, action, tool, not wrong, wrong or None)
         return verified
 
     def deprecate(self, wanted: str) -> DynamicTool:
@@ -257,7 +258,8 @@ class Toolbox:
         tool = call.tool
         with suppress(DynamicToolError):  # it was deleted meanwhile
             await asyncio.to_thread(self.store.update, tool.name, lambda now: now.used(run.ok, _now()))
-        self.audit.write(
+        await asyncio.to_thread(
+            self.audit.write,
             "tool.run",
             actor=actor,
             tool=tool,

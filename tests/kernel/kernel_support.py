@@ -133,7 +133,7 @@ class Kernel:
         while True:
             message = self._next(heard)
             if message is None:
-                self._answer(done, waiting)
+                self._answer(done, waiting, identity)
                 continue
             heard = time.monotonic()
             if message["parent_header"].get("msg_id") != identity:
@@ -260,12 +260,15 @@ class Kernel:
             return None
         return message
 
-    def _answer(self, done: Cell, waiting: list[str]) -> None:
+    def _answer(self, done: Cell, waiting: list[str], identity: str) -> None:
+        """Answer what the cell of a request asks; a question that an interrupt cut off may still be in the channel."""
         if not waiting:
             return
         try:
             question = self._client.get_stdin_msg(timeout=0)
         except Empty:
+            return
+        if question["parent_header"].get("msg_id") != identity:
             return
         done.questions.append(question["content"]["prompt"])
         self._client.input(waiting.pop(0))
