@@ -208,7 +208,7 @@ def _skeleton(task: str, repeated: Sequence[Call]) -> dict[str, Any]:
         variable = (
             name if name.isidentifier() and name.isascii() and name not in _KEYWORDS else f"value_{number}"
         )
-        lines.append(f"    {variable} = params[{json.dumps(name)}]")
+        lines.append(f"    {variable} = params[{name!r}]")
     lines += [
         "    # Work on the parameters here, and return a value that is plain JSON.",
         '    return {"error": "this tool has no work yet"}',

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reyn_jupyter.dynamic.definition import DynamicTool, apply_parameters, check_name, detect_mode
@@ -127,6 +127,7 @@ anything = st.recursive(
         max_size=3,
     ),
 )
+@example(task="", result="", failures=0, calls=[[("a__b", {"🀀": None}, True)] * 2])
 def test_whatever_happened_a_recommended_tool_can_be_made(
     task: str, result: str, failures: int, calls: list[list[Call]]
 ) -> None:
