@@ -42,9 +42,10 @@ from reyn_jupyter.dynamic.tool_text import (
     summary_of,
     verification_word,
 )
-from reyn_jupyter.dynamic.toolbox import TIMEOUT_MS, Toolbox, ToolCall, ToolDraft
+from reyn_jupyter.dynamic.toolbox import TIMEOUT_MS, PreparedRun, Toolbox, ToolDraft
 from reyn_jupyter.guard.sandbox import SandboxError
 from reyn_jupyter.outputs.content import Stored, Structured
+from reyn_jupyter.runtime.access.progress_report import last_line_reporter
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.text import shorten
@@ -307,11 +308,11 @@ class _Actions:
         )
         return _in_brief(value, brief, context)
 
-    def _plan_entry(self, args: Arguments, context: ToolContext) -> ToolCall:
+    def _plan_entry(self, args: Arguments, context: ToolContext) -> PreparedRun:
         with _told():
             return self._toolbox.prepare(self._toolbox.find(args["tool_name"]), args["parameters"])
 
-    def _plan_run(self, args: Arguments, context: ToolContext) -> ToolCall:
+    def _plan_run(self, args: Arguments, context: ToolContext) -> PreparedRun:
         with _told():
             tool = self._toolbox.find(_wanted(args))
             return self._toolbox.prepare(
@@ -339,7 +340,7 @@ class _Actions:
 
     async def _ended(self, context: ToolContext) -> ToolRun:
         """Return a run that gave a result. Raises ActionError for one that did not: E301, E302, E304."""
-        call: ToolCall = context.plan
+        call: PreparedRun = context.plan
         tool = call.tool
         for origin in tool.origins:
             context.came_from(f"the tool {tool.name}, made after {origin}")
@@ -350,7 +351,7 @@ class _Actions:
         with _told():
             async with _watched(call.permissions, context):
                 run = await self._toolbox.run(
-                    call, context.workspace, actor=context.actor, on_output=_reporter(context)
+                    call, context.workspace, actor=context.actor, on_output=last_line_reporter(context.report)
                 )
         context.services.changed(TOOL)
         if run.ok or run.error_kind == "soft":
@@ -464,7 +465,7 @@ def _wishes(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 
 
 def _reaches(args: Arguments, context: ToolContext) -> Sequence[Effect]:
-    call: ToolCall = context.plan
+    call: PreparedRun = context.plan
     own = tuple(Effect.exec([call.tool.name, each]) for each in call.permissions.operations)
     return (*call.permissions.effects(), *own)
 
@@ -472,17 +473,6 @@ def _reaches(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 def _review(args: Arguments, context: ToolContext) -> str:
     draft: ToolDraft = context.plan
     return review_text(draft.tool, draft.safety, draft.quality)
-
-
-def _reporter(context: ToolContext) -> Any:
-    """Return what says the last line that a tool printed."""
-
-    def report(stream: str, piece: bytes) -> None:
-        lines = piece[-2000:].decode("utf-8", "replace").strip().splitlines()
-        if lines:
-            context.report(lines[-1])
-
-    return report
 
 
 def _sentence(text: str) -> str:

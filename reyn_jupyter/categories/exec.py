@@ -27,6 +27,7 @@ from reyn_jupyter.guard.sandbox import (
 )
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.workspace import WorkspaceError, protects
+from reyn_jupyter.runtime.access.progress_report import last_line_reporter
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.network.hosts import HostError, read_host
@@ -165,7 +166,10 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
         seconds = args.get("timeout_seconds", SECONDS)
         try:
             result = await sandbox.run(
-                args["argv"], confinement, SandboxLimits(seconds=seconds), on_output=_reporter(context)
+                args["argv"],
+                confinement,
+                SandboxLimits(seconds=seconds),
+                on_output=last_line_reporter(context.report),
             )
         finally:
             changes, removed = await watched.report(context)
@@ -194,17 +198,6 @@ def _outermost(folders: Sequence[str]) -> tuple[str, ...]:
         for folder in dict.fromkeys(folders)
         if not any(folder != other and folder.startswith(other + "/") for other in folders)
     )
-
-
-def _reporter(context: ToolContext) -> Any:
-    """Return what says the last line that a command wrote."""
-
-    def report(stream: str, piece: bytes) -> None:
-        lines = piece[-2000:].decode("utf-8", "replace").strip().splitlines()
-        if lines:
-            context.report(lines[-1])
-
-    return report
 
 
 def _result(

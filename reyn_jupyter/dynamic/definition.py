@@ -27,14 +27,13 @@ from reyn_jupyter.dynamic.tool_parameters import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
     MOST_PARAMETERS,
+    ToolParameter,
     join_faults,
     json_faults,
     plain_json,
     schema_of,
     value_faults,
 )
-from reyn_jupyter.dynamic.tool_parameters import ToolParameter as ToolParameter
-from reyn_jupyter.dynamic.tool_parameters import read_parameters as read_parameters
 from reyn_jupyter.support.validation_messages import problems
 
 Mode = Literal["python", "typescript"]

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.dynamic.analysis.quality import QualityAssessment, assess_quality
-from reyn_jupyter.dynamic.analysis.safety import CodeError, SafetyAnalysis, analyze_safety, critical_issues
+from reyn_jupyter.dynamic.analysis.safety import (
+    SafetyAnalysis,
+    ToolCodeError,
+    analyze_safety,
+    critical_issues,
+)
 from reyn_jupyter.dynamic.audit import FILE as AUDIT_FILE
 from reyn_jupyter.dynamic.audit import AuditLog
 from reyn_jupyter.dynamic.definition import (
@@ -27,9 +32,9 @@ from reyn_jupyter.dynamic.definition import (
     check_name,
     detect_mode,
     read_examples,
-    read_parameters,
 )
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
+from reyn_jupyter.dynamic.tool_parameters import read_parameters
 from reyn_jupyter.dynamic.tool_permissions import ToolPermissions, read_permissions
 from reyn_jupyter.dynamic.tool_runner import ToolRun, run_tool
 from reyn_jupyter.dynamic.tool_store import ToolStore
@@ -58,7 +63,7 @@ class ToolDraft:
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class PreparedRun:
     """A run that may begin: the tool, its parameters with defaults, and what it may reach."""
 
     tool: DynamicTool
@@ -129,7 +134,7 @@ class Toolbox:
             )
         try:
             safety = analyze_safety(code, mode=mode, strict=settings.strict, granted=permissions.granted)
-        except CodeError as error:
+        except ToolCodeError as error:
             where = f"line {error.line}: " if error.line and "line" not in str(error) else ""
             raise DynamicToolError(
                 f"The code of {name} cannot be used: {where}{error}.",
@@ -224,7 +229,7 @@ class Toolbox:
 
     def prepare(
         self, tool: DynamicTool, parameters: Mapping[str, Any], timeout_ms: int = TIMEOUT_MS
-    ) -> ToolCall:
+    ) -> PreparedRun:
         """Return a run that may begin, in the order of the reference: schema, then a quick look for what is critical.
 
         Raises:
@@ -240,10 +245,10 @@ class Toolbox:
                 "Make the tool anew with other code.",
                 "E303",
             )
-        return ToolCall(tool, values, permissions, timeout_ms)
+        return PreparedRun(tool, values, permissions, timeout_ms)
 
     async def run(
-        self, call: ToolCall, workspace: Workspace, *, actor: str, on_output: OnOutput | None = None
+        self, call: PreparedRun, workspace: Workspace, *, actor: str, on_output: OnOutput | None = None
     ) -> ToolRun:
         """Run a tool in its sandbox, and keep its use, its confidence and a line of the audit.
 
@@ -270,7 +275,9 @@ class Toolbox:
         )
         return run
 
-    async def _run(self, call: ToolCall, workspace: Workspace, on_output: OnOutput | None = None) -> ToolRun:
+    async def _run(
+        self, call: PreparedRun, workspace: Workspace, on_output: OnOutput | None = None
+    ) -> ToolRun:
         return await run_tool(
             call.tool.code,
             call.parameters,

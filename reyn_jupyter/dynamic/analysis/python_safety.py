@@ -40,8 +40,8 @@ from reyn_jupyter.dynamic.analysis.safety_rules import (
     HUGE_ITEMS,
     PYTHON_ATTRIBUTES,
     PYTHON_MODULES,
-    CodeError,
     Finding,
+    ToolCodeError,
     python_kind,
 )
 from reyn_jupyter.dynamic.analysis.values import (
@@ -76,7 +76,7 @@ def python_findings(code: str) -> list[Finding]:
     """Return what Python code does that is worth a word, by line.
 
     Raises:
-        CodeError: as `parse_python`.
+        ToolCodeError: as `parse_python`.
 
     >>> python_findings("import os as o\\ndef execute(params): return o.system('ls')")[0].kind
     'processes'
@@ -110,7 +110,7 @@ class _Reading(PythonCalls):
         if name in _NAME_TAKERS:
             self._takes_names = True
         if name in ("get_ipython",) and not any(name in place.bound for place in outward(scope)):
-            raise CodeError(
+            raise ToolCodeError(
                 f"line {node.lineno} asks for IPython: a tool runs outside of the notebook", node.lineno
             )
         if name in PYTHON_ATTRIBUTES and name.startswith("__"):

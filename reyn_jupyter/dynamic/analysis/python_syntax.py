@@ -1,6 +1,6 @@
 """The syntax of a tool's code in Python: whether it is one, and questions about its statements.
 
-Invariant: nothing is run, and nothing recurses: hostile code ends in a CodeError.
+Invariant: nothing is run, and nothing recurses: hostile code ends in a ToolCodeError.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reyn_jupyter.dynamic.analysis.safety_rules import (
-    CodeError,
+    ToolCodeError,
 )
 
 _MAGIC = re.compile(r"\s*(?:%|!|\w+\s*=\s*[%!])|.*\?\s*$")
@@ -38,8 +38,8 @@ def parse_python(code: str) -> ast.Module:
     """Return the syntax tree of a tool's code.
 
     Raises:
-        CodeError: it is no Python, has a magic of IPython, defines no `execute`, or one that cannot be called with the
-            parameters alone.
+        ToolCodeError: it is no Python, has a magic of IPython, defines no `execute`, or one that cannot be called with
+            the parameters alone.
 
     >>> type(parse_python("def execute(params): return params")).__name__
     'Module'
@@ -54,15 +54,15 @@ def parse_python(code: str) -> ast.Module:
         line = min(error.lineno or 1, code.count("\n") + 1)
         written = code.splitlines()[line - 1 : line]
         if written and _MAGIC.match(written[0]):
-            raise CodeError(
+            raise ToolCodeError(
                 f"line {line} is a magic of IPython: a tool runs outside of the notebook, as plain Python",
                 line,
             ) from None
-        raise CodeError(f"line {line} is no Python: {error.msg}", line) from None
+        raise ToolCodeError(f"line {line} is no Python: {error.msg}", line) from None
     except (RecursionError, MemoryError):
-        raise CodeError("the code is nested too deeply to be read; write it with fewer levels") from None
+        raise ToolCodeError("the code is nested too deeply to be read; write it with fewer levels") from None
     except ValueError as error:  # a null byte, a number of too many digits
-        raise CodeError(f"this is no Python: {error}") from None
+        raise ToolCodeError(f"this is no Python: {error}") from None
     _check_execute(tree)
     return tree
 
@@ -70,7 +70,7 @@ def parse_python(code: str) -> ast.Module:
 def _check_execute(tree: ast.Module) -> None:
     found = _execute_of(tree.body)
     if found is None:
-        raise CodeError("the code defines no function execute(params) at its top level", 1)
+        raise ToolCodeError("the code defines no function execute(params) at its top level", 1)
     node, function = found
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -81,12 +81,12 @@ def _check_execute(tree: ast.Module) -> None:
         if default is None
     ]
     if needed > 1 or keywords or not (positional or arguments.vararg):
-        raise CodeError(
+        raise ToolCodeError(
             f"line {node.lineno}: execute takes one argument, the parameters: def execute(params)",
             node.lineno,
         )
     if not isinstance(function, ast.Lambda) and has_node(function.body, (ast.Yield, ast.YieldFrom)):
-        raise CodeError(f"line {node.lineno}: execute yields; a tool returns one result", node.lineno)
+        raise ToolCodeError(f"line {node.lineno}: execute yields; a tool returns one result", node.lineno)
 
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

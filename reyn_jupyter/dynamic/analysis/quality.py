@@ -132,7 +132,7 @@ def assess_quality(
         mode: its language.
 
     Raises:
-        CodeError: as `analyze_safety`.
+        ToolCodeError: as `analyze_safety`.
 
     >>> code = "def execute(params):\\n    return params['text'][::-1]"
     >>> made = assess_quality(code, description="Turn a text around")

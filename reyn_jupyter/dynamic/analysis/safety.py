@@ -19,14 +19,14 @@ from reyn_jupyter.dynamic.analysis.safety_rules import (
     KINDS,
     MOST_CODE,
     PENALTIES,
-    CodeError,
     Finding,
     Severity,
+    ToolCodeError,
 )
 from reyn_jupyter.dynamic.analysis.typescript_safety import typescript_findings
 from reyn_jupyter.support.text import shorten
 
-__all__ = ["CodeError", "SafetyAnalysis", "SafetyIssue", "Severity", "analyze_safety", "critical_issues"]
+__all__ = ["SafetyAnalysis", "SafetyIssue", "Severity", "ToolCodeError", "analyze_safety", "critical_issues"]
 
 STRICT = 1.5  # by which strict mode multiplies what is taken off
 SAFE, SAFE_STRICTLY = 0.5, 0.8
@@ -103,7 +103,7 @@ def analyze_safety(
             not block.
 
     Raises:
-        CodeError: a syntax error, no `execute`, a wrong signature, a magic of IPython, or more than 64 KiB.
+        ToolCodeError: a syntax error, no `execute`, a wrong signature, a magic of IPython, or more than 64 KiB.
 
     >>> found = analyze_safety("import shutil\\ndef execute(params):\\n    shutil.rmtree(params['d'])")
     >>> found.score, found.blocked_operations, found.issues[0].line
@@ -133,7 +133,7 @@ def critical_issues(
         code, mode, granted: as for `analyze_safety`.
 
     Raises:
-        CodeError: as `analyze_safety`.
+        ToolCodeError: as `analyze_safety`.
 
     >>> critical_issues("def execute(params): return eval(params['x'])")[0].type
     'dynamic_code'
@@ -168,7 +168,9 @@ def operations_of(granted: Collection[str]) -> frozenset[str]:
 @lru_cache(_REMEMBERED)
 def _findings(code: str, mode: str) -> tuple[Finding, ...]:
     if len(code) > MOST_CODE or len(code.encode(errors="surrogatepass")) > MOST_CODE:
-        raise CodeError(f"the code is longer than {MOST_CODE >> 10} KiB; put data into a parameter or a file")
+        raise ToolCodeError(
+            f"the code is longer than {MOST_CODE >> 10} KiB; put data into a parameter or a file"
+        )
     return tuple(typescript_findings(code) if mode == "typescript" else python_findings(code))
 
 

@@ -26,14 +26,14 @@ class Severity(StrEnum):
 PENALTIES = {Severity.CRITICAL: 0.5, Severity.HIGH: 0.25, Severity.MEDIUM: 0.1, Severity.LOW: 0.05}
 
 
-class CodeError(ValueError):
+class ToolCodeError(ValueError):
     """A text that is no code of a tool: it does not parse, defines no `execute`, or belongs into a notebook.
 
     Attributes:
         line: of the code, from 1; None where the whole is meant.
 
     Example:
-        >>> CodeError("there is no function execute", 1).line
+        >>> ToolCodeError("there is no function execute", 1).line
         1
     """
 

@@ -62,7 +62,7 @@ def typescript_findings(code: str) -> list[Finding]:
     """Return what TypeScript or JavaScript does that is worth a word, by line.
 
     Raises:
-        CodeError: as `parse_typescript`.
+        ToolCodeError: as `parse_typescript`.
     """
     return _Reading(parse_typescript(code)).findings()
 

@@ -13,7 +13,7 @@ from reyn_jupyter.dynamic.analysis.safety_rules import (
     TYPESCRIPT_NAMES,
     TYPESCRIPT_PROPERTIES,
     TYPESCRIPT_SENSITIVE,
-    CodeError,
+    ToolCodeError,
 )
 from reyn_jupyter.dynamic.analysis.typescript_syntax import (
     FUNCTIONS,
@@ -143,7 +143,7 @@ class TypeScriptNames:
             node, scope, depth, done = pending.pop()
             kind = node.type
             if depth > _DEEPEST:
-                raise CodeError("the code is nested too deeply to be read; write it with fewer levels")
+                raise ToolCodeError("the code is nested too deeply to be read; write it with fewer levels")
             if done or kind in _READ:
                 self._steps.append((kind, node, scope))
                 continue

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.dynamic.analysis.folding import MOST_TEXT
 from reyn_jupyter.dynamic.analysis.safety_rules import (
-    CodeError,
+    ToolCodeError,
 )
 from reyn_jupyter.dynamic.analysis.values import (
     MOST_ITEMS,
@@ -68,17 +68,17 @@ def parse_typescript(code: str) -> Tree:
     """Return the syntax tree of a tool's code.
 
     Raises:
-        CodeError: it is neither TypeScript nor JavaScript, defines no `execute`, or one that takes more than the
+        ToolCodeError: it is neither TypeScript nor JavaScript, defines no `execute`, or one that takes more than the
             parameters; or the parser is not installed.
     """
     if not is_importable("tree_sitter") or not is_importable("tree_sitter_typescript"):
-        raise CodeError("TypeScript cannot be read here: pip install 'reyn-jupyter[typescript]'")
+        raise ToolCodeError("TypeScript cannot be read here: pip install 'reyn-jupyter[typescript]'")
     import tree_sitter
 
     tree = tree_sitter.Parser(_language()).parse(code.encode(errors="replace"))
     if tree.root_node.has_error:
         line = _line_of_error(tree.root_node)
-        raise CodeError(f"line {line} is no TypeScript", line)
+        raise ToolCodeError(f"line {line} is no TypeScript", line)
     _check_execute(tree.root_node)
     return tree
 
@@ -111,11 +111,11 @@ def _check_execute(root: Node) -> None:
             ):
                 found = each, value
     if found is None:
-        raise CodeError("the code defines no function execute(params) at its top level", 1)
+        raise ToolCodeError("the code defines no function execute(params) at its top level", 1)
     node, function = found
     line = node.start_point.row + 1
     if "generator" in function.type:
-        raise CodeError(f"line {line}: execute yields; a tool returns one result", line)
+        raise ToolCodeError(f"line {line}: execute yields; a tool returns one result", line)
     parameters = function.child_by_field_name("parameters")
     needed = [
         each
@@ -125,7 +125,7 @@ def _check_execute(root: Node) -> None:
         and not any(inner.type == "rest_pattern" for inner in each.children)
     ]
     if len(needed) > 1:
-        raise CodeError(
+        raise ToolCodeError(
             f"line {line}: execute takes one argument, the parameters: function execute(params)", line
         )
 

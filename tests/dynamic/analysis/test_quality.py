@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.dynamic.analysis.quality import WEIGHTS, QualityAssessment, assess_quality
-from reyn_jupyter.dynamic.analysis.safety import CodeError
+from reyn_jupyter.dynamic.analysis.safety import ToolCodeError
 
 PARAMETERS = {"text": {"type": "string", "description": "What is turned around"}}
 GOOD = '''
@@ -148,5 +148,5 @@ def test_code_that_is_too_deep_for_the_library_counts_as_complex_and_no_code_is_
         "def execute(params):\n    return " + "[" * 90 + "]" * 90 + "\nx = lambda: " + "-" * 180 + "1"
     )
     assert 0 <= deep.score <= 1
-    with pytest.raises(CodeError):
+    with pytest.raises(ToolCodeError):
         assessment("def execute(")

@@ -9,9 +9,9 @@ import pytest
 
 from reyn_jupyter.dynamic.analysis.python_calls import PythonCalls
 from reyn_jupyter.dynamic.analysis.safety import (
-    CodeError,
     SafetyAnalysis,
     Severity,
+    ToolCodeError,
     analyze_safety,
     critical_issues,
 )
@@ -367,7 +367,7 @@ def test_modules_of_algorithms_in_the_standard_library_raise_nothing() -> None:
 )
 def test_what_is_no_code_of_a_tool_is_refused_with_its_line(code: str, line: int | None, words: str) -> None:
     for look in (analyze_safety, critical_issues):
-        with pytest.raises(CodeError, match=words) as raised:
+        with pytest.raises(ToolCodeError, match=words) as raised:
             look(code)
         assert raised.value.line == line
 
@@ -390,7 +390,7 @@ def test_every_way_to_define_execute_is_taken(code: str) -> None:
 
 def test_too_much_code_is_refused_before_it_is_read() -> None:
     for code in ("x = 1\n" * 250_000, "x = '" + "é" * 40_000 + "'" + EXECUTE):
-        with pytest.raises(CodeError, match="64 KiB"):
+        with pytest.raises(ToolCodeError, match="64 KiB"):
             analyze_safety(code)
 
 
@@ -431,6 +431,6 @@ def test_hostile_code_ends_in_an_answer(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(PythonCalls, "_result", counted)
     try:
         analyze_safety(HOSTILE[name] + EXECUTE)
-    except CodeError as error:
+    except ToolCodeError as error:
         assert str(error)
     assert steps < 200_000  # linear in the code, where a quadratic reading would take billions

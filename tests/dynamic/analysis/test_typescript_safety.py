@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reyn_jupyter.dynamic.analysis.safety import CodeError, analyze_safety, critical_issues
+from reyn_jupyter.dynamic.analysis.safety import ToolCodeError, analyze_safety, critical_issues
 from tests.dynamic.tool_samples import CALCULATE_AVERAGE, FETCH_JSON, STRING_REVERSE
 
 EXECUTE = "\nasync function execute(params) { return params; }\n"
@@ -163,7 +163,7 @@ def test_ordinary_code_comments_and_texts_raise_nothing(code: str) -> None:
     ],
 )
 def test_what_is_no_code_of_a_tool_is_refused_with_its_line(code: str, line: int, words: str) -> None:
-    with pytest.raises(CodeError, match=words) as raised:
+    with pytest.raises(ToolCodeError, match=words) as raised:
         critical_issues(code, mode="typescript")
     assert raised.value.line == line
 
@@ -201,5 +201,5 @@ HOSTILE = {
 def test_hostile_code_ends_in_an_answer(name: str) -> None:
     try:
         analyze_safety(HOSTILE[name] + EXECUTE, mode="typescript")
-    except CodeError as error:
+    except ToolCodeError as error:
         assert str(error)
