@@ -33,7 +33,7 @@ while True: signal.pause()
 """
 # Small, so that what takes too much is stopped at once; the deadline is for what only waits.
 LIMITS = SandboxLimits(
-    seconds=60, cpu_seconds=20, memory=300 << 20, processes=40, file_bytes=4 << 20, written_bytes=64 << 20,
+    seconds=60, cpu_seconds=20, memory=300 << 20, processes=40, file_bytes=4 << 20, temporary_bytes=4 << 20, written_bytes=64 << 20,
     open_files=64, output=20_000,
 )  # fmt: skip
 HEAD = """

@@ -23,6 +23,7 @@ from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.probe import probe_problem
+from reyn_jupyter.guard.sandbox.process_count import ProcessCount, count_processes, give_back
 from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
 from reyn_jupyter.guard.sandbox.visible_system import environment, system_paths
 
@@ -111,12 +112,13 @@ class BubblewrapLaunch:
     ) -> None:
         self._limits = limits
         self._inside = 0
+        self._count: ProcessCount | None = None
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
         self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)
         self.cwd = "/"
         view = [*_places(confinement), "--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
-        options, opened = _system_view(str(limits.file_bytes), proc)
+        options, opened = _system_view(str(limits.temporary_bytes), proc)
         info, info_theirs = os.pipe()
         held_theirs, held = _pipe_without_end()
         arguments = file_of(options + _encoded(view))
@@ -141,7 +143,10 @@ class BubblewrapLaunch:
             raise SandboxError("bubblewrap could not make the sandbox") from None
         import resource  # not everywhere, and the category is loaded there all the same
 
+        self._count = count_processes(self._limits.processes)
         with suppress(ProcessLookupError):  # it ended meanwhile
+            if self._count is not None:
+                self._count.add(inside)
             for kind, most in rlimits(self._limits):
                 resource.prlimit(inside, kind, (most, most))
         self.begin()
@@ -167,6 +172,8 @@ class BubblewrapLaunch:
             self._way.close()
         if self.proxy is not None:
             self.proxy.close()
+        count, self._count = self._count, None
+        give_back(count)
 
 
 def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:

@@ -57,7 +57,8 @@ class SandboxLimits:
         cpu_seconds: of processor time, together.
         memory: bytes of private memory, of one process and of all together.
         processes: how many at the same time.
-        file_bytes: bytes of one file that is written, and of the temporary folder.
+        file_bytes: bytes of one file that is written.
+        temporary_bytes: bytes of the temporary folder, where that is in memory.
         written_bytes: bytes written to the disk, together.
         open_files: descriptors of one process.
         output: bytes kept of each of standard output and standard error; the rest is read and counted.
@@ -68,6 +69,7 @@ class SandboxLimits:
     memory: int = 2 << 30
     processes: int = 128
     file_bytes: int = 256 << 20
+    temporary_bytes: int = 256 << 20
     written_bytes: int = 1 << 30
     open_files: int = 512
     output: int = 1 << 20

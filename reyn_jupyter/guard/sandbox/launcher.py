@@ -53,6 +53,9 @@ def main() -> None:
         try:
             os.close(life)
             os.set_inheritable(said, False)
+            if plan.get("count"):
+                with open(plan["count"], "w", encoding="ascii") as group:
+                    group.write("0")
             if "way" in plan:
                 _enter_network(plan["way"], plan["port"])
             _confine(plan, launcher)

@@ -21,6 +21,7 @@ from typing import Any
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
+from reyn_jupyter.guard.sandbox.process_count import count_processes, give_back
 from reyn_jupyter.guard.sandbox.visible_system import environment
 
 CHANGED = ((1 << 15) - 1) & ~(1 << 6 | 1 << 9 | 1 << 11)  # all rights of Landlock but devices and sockets
@@ -50,6 +51,7 @@ class SupervisedLaunch:
     ) -> None:
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
+        self._count = count_processes(limits.processes)
         self._temporary = tempfile.mkdtemp(prefix="reyn-sandbox-")
         plan: dict[str, Any] = {
             "argv": list(argv),
@@ -57,6 +59,7 @@ class SupervisedLaunch:
             "folder": os.fspath(confinement.folder),
             "temporary": self._temporary,
             "limits": dict(_limits(limits, reserve)),
+            "count": None if self._count is None else self._count.procs,
             **isolation,
         }
         if isolation["abi"]:
@@ -104,6 +107,8 @@ class SupervisedLaunch:
             self._way.close()
         if self.proxy is not None:
             self.proxy.close()
+        count, self._count = self._count, None
+        give_back(count)
         temporary, self._temporary = self._temporary, ""
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
