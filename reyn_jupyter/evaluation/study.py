@@ -43,6 +43,8 @@ from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.validation_messages import quote_value
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from reyn_jupyter.evaluation.results.comparison import Comparison
     from reyn_jupyter.evaluation.results.recommend import Recommendation
     from reyn_jupyter.evaluation.results.report import Report
@@ -227,8 +229,9 @@ class Study(ReadableStudy):
         seed: of the order of trials, and of the simulator.
         timeout: seconds that one trial may take.
         executor: where the trials of models that answer in this process (the simulator, the offline model) run:
-            "asyncio" on the session's loop, "processes" in as many processes as there are processors, or an `Executor`
-            such as `ProcessExecutor(2)`, which stays open for others. Hosted models are always called from here.
+            "asyncio" on the session's loop, "processes" in as many processes as there are processors, the client of a
+            Dask cluster, or an `Executor` such as `ProcessExecutor(2)`, which stays open for others. Hosted models are
+            always called from here.
         concurrency: how many trials a provider gets at a time.
         budget: what all runs of the study together may use.
 
@@ -257,7 +260,7 @@ class Study(ReadableStudy):
         root: str | Path = ".",
         seed: int = 0,
         timeout: float = 300.0,
-        executor: ExecutorName | Executor = "asyncio",
+        executor: ExecutorName | Executor | Client = "asyncio",
         concurrency: Concurrency | None = None,
         budget: Budget | None = None,
     ) -> None:

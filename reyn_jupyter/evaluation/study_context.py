@@ -8,13 +8,14 @@ none of them.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from reyn_jupyter.config import Settings, load
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
@@ -59,6 +60,9 @@ from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.support.validation_messages import quote_value
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 class StudyParts:
     """The pieces of one study. Without a suite it is open for reading only; a suite that was not `checked` when it was
@@ -74,7 +78,7 @@ class StudyParts:
         self._making = threading.RLock()  # several threads may read a study, and ask for its runner at once
         self._trial_runner: TrialRunner | None = None
         self._sent_trials: SentTrials | None = None
-        self._own_executor: Executor | None = None
+        self._own_executor: Executor | None = options.own_executor
         self._gathered: tuple[Any, LoadedTrials] | None = None
 
     def close(self) -> None:
@@ -143,7 +147,7 @@ class StudyParts:
 
     def _executor(self) -> Executor:
         chosen = self.options.executor
-        if not isinstance(chosen, str):
+        if isinstance(chosen, Executor):
             return chosen
         if self._own_executor is None:
             self._own_executor = ProcessExecutor()
@@ -309,15 +313,19 @@ class StudyOptions:
     root: str | Path = "."
     seed: int = 0
     timeout: float = 300.0
-    executor: ExecutorName | Executor = "asyncio"
+    executor: ExecutorName | Executor | Client = "asyncio"
     concurrency: Concurrency = field(default_factory=Concurrency)
     budget: Budget = field(default_factory=Budget)
+    own_executor: Executor | None = field(init=False, default=None)  # made here, of a client
 
     def __post_init__(self) -> None:
         choice("cassette", self.cassette, get_args(CassetteMode), PlanError)
         object.__setattr__(self, "seed", whole("seed", self.seed, PlanError, least=0))
         object.__setattr__(self, "timeout", number("timeout", self.timeout, PlanError))
-        if isinstance(self.executor, str) or not isinstance(self.executor, Executor):
+        if (made := _executor_of_client(self.executor)) is not None:
+            object.__setattr__(self, "executor", made)
+            object.__setattr__(self, "own_executor", made)
+        elif isinstance(self.executor, str) or not isinstance(self.executor, Executor):
             choice("executor", self.executor, get_args(ExecutorName), PlanError)
         instance("concurrency", self.concurrency, Concurrency, PlanError, "a Concurrency(…)")
         instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
@@ -330,6 +338,15 @@ class StudyOptions:
                 raise PlanError(
                     f"models[{name!r}]={quote_value(model)} is no model; it lacks {', '.join(lacking)}."
                 )
+
+
+def _executor_of_client(given: object) -> Executor | None:
+    """Return an executor of a Dask client; None where the object is something else."""
+    if "distributed" not in sys.modules:  # then nobody made a client
+        return None
+    from reyn_jupyter.executors.dask import executor_of
+
+    return executor_of(given)
 
 
 def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite:

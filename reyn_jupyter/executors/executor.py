@@ -45,6 +45,11 @@ class WorkerLostError(Exception):
     """The worker ended while it was at this task; the message says how it ended."""
 
 
+class ExecutorLostError(UserError, RuntimeError):
+    """No task can run on this executor any more, or none can yet; the message says why and what to do. Whatever was
+    answered stays."""
+
+
 class TaskWorker(Protocol):
     """What runs tasks; lives in one worker, on one loop."""
 
@@ -141,19 +146,19 @@ class TaskOutcome:
 
 @runtime_checkable
 class Executor(Protocol):
-    """Runs tasks.
+    """Runs tasks."""
 
-    Attributes:
-        slots: how many tasks keep all of it busy; of more, `submit` lets the rest wait.
-    """
-
-    slots: int
+    @property
+    def slots(self) -> int:
+        """How many tasks keep all of it busy; of more, `submit` lets the rest wait."""
+        ...
 
     async def submit(self, task: Task) -> Any:
         """Run a task and return its result. To cancel the caller stops the task.
 
         Raises:
             WorkerLostError: the worker ended while it was at this task.
+            ExecutorLostError: there is nothing that could run it.
             Exception: what the task raised.
         """
         ...
@@ -183,5 +188,31 @@ async def map_tasks(
 
     window = executor.slots if ahead is None else ahead
     async with aclosing(run_bounded(tasks, outcome_of, window=window, ordered=ordered)) as outcomes:
+        async for outcome in outcomes:
+            yield outcome
+
+
+async def map_inputs(
+    executor: Executor, worker: WorkerSpec, inputs: Iterable[Any], *, ordered: bool = True
+) -> AsyncGenerator[TaskOutcome, None]:
+    """Yield what comes of each input, given to a worker; see `map_tasks`.
+
+    Args:
+        executor: what runs them.
+        worker: what a worker is made from, in each place where one is needed.
+        inputs: data that pickles, taken in their order as there is room.
+        ordered: yield in the order of the inputs; as they come otherwise.
+
+    Raises:
+        UnsendableError: the worker does not pickle.
+
+    Example:
+        >>> async with aclosing(map_inputs(executor, Squares(), range(10))) as outcomes:    # doctest: +SKIP
+        ...     print([each.result async for each in outcomes])
+    """
+    spec = SentSpec.of(worker, f"executor={executor!r}")
+    async with aclosing(
+        map_tasks(executor, (Task(spec, each) for each in inputs), ordered=ordered)
+    ) as outcomes:
         async for outcome in outcomes:
             yield outcome

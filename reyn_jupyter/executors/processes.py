@@ -86,12 +86,10 @@ class ProcessExecutor:
 
     async def submit(self, task: Task) -> Any:
         """See `Executor.submit`. Raises UnsendableError for a payload that does not pickle, too."""
-        try:
-            payload = pickle.dumps(task.payload)
-        except Exception as error:
-            raise UnsendableError(
-                f"A task cannot be sent to another process: {error}. Give data, or objects of classes of a module."
-            ) from error
+        return result_of(await self.submit_pickled(task.spec, pickle_payload(task)))
+
+    async def submit_pickled(self, spec: SentSpec, payload: bytes) -> bytes:
+        """Run a task whose payload is pickled, and return its answer for `result_of`. Raises WorkerLostError."""
         self._follow_loop()
         async with self._free:
             while True:
@@ -99,7 +97,7 @@ class ProcessExecutor:
                     raise WorkerLostError("the executor was closed")
                 worker = min(self._workers, key=lambda each: each.load)
                 with suppress(_NotBegunError):
-                    return await worker.run(task.spec, payload)
+                    return await worker.run(spec, payload)
 
     def _follow_loop(self) -> None:
         loop = asyncio.get_running_loop()
@@ -145,7 +143,7 @@ class _Request:
     """A task that was sent, and whoever waits for its answer."""
 
     number: int
-    answer: asyncio.Future[Any]
+    answer: asyncio.Future[bytes]
 
 
 class WorkerProcess:
@@ -173,13 +171,12 @@ class WorkerProcess:
         process = self._process
         return process.pid if process is not None and process.is_alive() else None
 
-    async def run(self, spec: SentSpec, payload: bytes) -> Any:
-        """Return what a task gives.
+    async def run(self, spec: SentSpec, payload: bytes) -> bytes:
+        """Return the answer to a task, for `result_of`.
 
         Raises:
             WorkerLostError: the process ended while it was at this task.
             _NotBegunError: it ended before.
-            Exception: what the task raised.
         """
         self.load += 1
         try:
@@ -224,7 +221,7 @@ class WorkerProcess:
                 name="reyn-worker",
                 daemon=True,
             )
-            with _safe_path:
+            with _safe_path, _free_to_start:
                 process.start()
             there.close()
             self._process, self._pipe = process, here
@@ -333,17 +330,27 @@ class WorkerProcess:
             process.join(_PATIENCE)
 
 
-def _answer(request: _Request, data: bytes) -> None:
-    if request.answer.done():
-        return
+def pickle_payload(task: Task) -> bytes:
+    """Return the payload of a task as it is sent. Raises UnsendableError."""
     try:
-        fault, result = unpickle(data)
-    except Exception as error:  # noqa: BLE001 - what cannot be read is an answer too
-        fault, result = error, None
+        return pickle.dumps(task.payload)
+    except Exception as error:
+        raise UnsendableError(
+            f"A task cannot be sent to another process: {error}. Give data, or objects of classes of a module."
+        ) from error
+
+
+def result_of(answer: bytes) -> Any:
+    """Return what a task gave, or raise what it raised, from its answer."""
+    fault, result = unpickle(answer)
     if fault is not None:
-        request.answer.set_exception(fault)
-    else:
-        request.answer.set_result(result)
+        raise fault
+    return result
+
+
+def _answer(request: _Request, data: bytes) -> None:
+    if not request.answer.done():
+        request.answer.set_result(data)
 
 
 def _refuse(request: _Request, error: Exception) -> None:
@@ -390,6 +397,29 @@ class _SafePath:
 
 
 _safe_path = _SafePath()
+
+
+class _FreeToStart:
+    """Let a daemonic process, as Dask's workers are, start others in the block: these end with it by themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._was_daemonic = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        current = multiprocessing.current_process()
+        self._was_daemonic = current.daemon
+        if self._was_daemonic:
+            current.daemon = False
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_daemonic:
+            multiprocessing.current_process().daemon = True
+        self._lock.release()
+
+
+_free_to_start = _FreeToStart()
 
 
 # In the worker

@@ -59,14 +59,26 @@ def imports_of(handler: object) -> Iterator[None]:
     Args:
         handler: what is awaited in the block: a function, or an object that says its class's module.
     """
-    name = getattr(handler, "__module__", None)
-    file = getattr(sys.modules.get(name), "__file__", None) if isinstance(name, str) else None
-    persons = name == "__main__" or (isinstance(file, str) and not _is_own(str(name)) and is_persons(file))
-    token = _for_this_package.set(not persons)
+    token = _for_this_package.set(not _is_of_person(handler))
     try:
         yield
     finally:
         _for_this_package.reset(token)
+
+
+def import_as(handler: object) -> None:
+    """Count imports as `imports_of` does, from now on in this context."""
+    _for_this_package.set(not _is_of_person(handler))
+
+
+def _is_of_person(handler: object) -> bool:
+    name = getattr(handler, "__module__", None)
+    if name == "__main__":
+        return True
+    if not isinstance(name, str) or _is_own(name):
+        return False
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return isinstance(file, str) and is_persons(file)
 
 
 def package_imports() -> None:
@@ -102,12 +114,13 @@ class InstalledFirstFinder(PathFinder):
 
     @classmethod
     def find_distributions(cls, context: Any = None) -> Any:
-        from importlib.metadata import DistributionFinder
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
 
         named = {} if context is None else vars(context)
         if "path" not in named and _asked_by_this_package():
             named = {**named, "path": installed_path()}
-        return super().find_distributions(DistributionFinder.Context(**named))
+        # Not Python's own finder, whose way to it the package importlib_metadata, which Dask imports, takes away.
+        return MetadataPathFinder.find_distributions(DistributionFinder.Context(**named))
 
 
 def _is_of_package(place: object, package: str) -> bool:

@@ -1,22 +1,32 @@
-"""Trials a second on each executor: in this process, and in one and two processes beside it.
+"""Trials a second on each executor: in this process, in one and two processes beside it, and on Dask.
 
 Two models that answer in the process: the simulator, which costs little, and one that computes as long per call as a
 small embedded model. The first trials, which start the processes, are not counted.
+
+The last table is 2,000 trials of the simulator: the seconds of one beside those in this process, and what an executor
+costs without any work, a task that returns what it was given.
 
     python -m tests.benchmarks executors
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from distributed import Client, LocalCluster
 
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.executors.executor import Executor
+from reyn_jupyter.executors.dask import DaskExecutor
+from reyn_jupyter.executors.executor import Executor, map_inputs
 from reyn_jupyter.executors.local import LocalExecutor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.models.base import Response, Usage
+from tests.executors.executor_support import Toolbox
 
 SUITE = "mandates"
 CALL_MS = 20.0
@@ -44,6 +54,49 @@ def trials_a_second(model: str, repeats: int, executor: Any) -> float:
         return done / (time.perf_counter() - began)
 
 
+@contextmanager
+def dask_client(workers: int = 2) -> Iterator[Client]:
+    """A cluster of processes of one thread each, on this machine."""
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def seconds_a_task(executor: Executor, count: int = 500) -> float:
+    """Return the seconds of one task that does nothing, with all workers busy, the first ones left out."""
+
+    async def run() -> float:
+        for _ in range(2):
+            began = time.perf_counter()
+            outcomes = [each async for each in map_inputs(executor, Toolbox(), [("double", 1)] * count)]
+            assert not any(each.error for each in outcomes)
+        return (time.perf_counter() - began) / count
+
+    return asyncio.run(run())
+
+
+def compare_overheads(trials: int = 2_000) -> None:
+    """Print what a trial and an empty task cost on each executor, in this order, so that drift shows."""
+    with ProcessExecutor(2) as two, dask_client() as client, DaskExecutor(client) as dask:
+        kinds: tuple[tuple[str, Any], ...] = (
+            ("asyncio", "asyncio"), ("ProcessExecutor(2)", two), ("DaskExecutor, 2", dask), ("asyncio again", "asyncio")
+        )  # fmt: skip
+        print(f"{'':<22}{'ms a trial':>12}{'to asyncio':>12}{'ms a task':>12}")
+        first = 0.0
+        for name, executor in kinds:
+            with Study(None, suite=SUITE) as sized:
+                assert sized.suite is not None
+                repeats = 1 + -(-trials // len(sized.suite.scenarios))
+            cost = 1000 / trials_a_second("simulator", repeats, executor)
+            first = first or cost
+            task = f"{1000 * seconds_a_task(executor):.2f}" if executor != "asyncio" else ""
+            print(f"{name:<22}{cost:>12.1f}{cost / first:>12.2f}{task:>12}", flush=True)
+
+
 def main() -> None:
     kinds: tuple[tuple[str, Any], ...] = (
         ("asyncio", lambda: "asyncio"),
@@ -60,6 +113,8 @@ def main() -> None:
             if isinstance(executor, Executor):
                 executor.close()
         print(f"{name:<22}{rates[0]:>12.0f}{rates[1]:>16.1f}", flush=True)
+    print()
+    compare_overheads()
 
 
 if __name__ == "__main__":

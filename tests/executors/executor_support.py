@@ -62,6 +62,12 @@ class Toolbox:
             os.kill(os.getpid(), signal.SIGKILL)
         return "alive"
 
+    async def die_with_parent(self, marker: str) -> None:
+        """Note that it began, then end what started this process, too."""
+        await self.note(marker)
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
     async def large(self, size: int) -> bytes:
         return bytes(size)
 
@@ -78,8 +84,9 @@ class Toolbox:
         return "held"
 
     async def compute(self, marker: str) -> None:
-        """Keep the process busy for good, once `marker` is there."""
-        Path(marker).touch()
+        """Keep the process busy for good, once `marker` is there, with the number of the process in it."""
+        Path(f"{marker}.part").write_text(str(os.getpid()))
+        Path(f"{marker}.part").rename(marker)
         while True:
             time.sleep(0.01)
 

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import Client, LocalCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reyn_jupyter.executors.dask import DaskExecutor
 from reyn_jupyter.executors.executor import (
     Executor,
     SentSpec,
     TaskOutcome,
     UnsendableError,
     WorkerLostError,
+    map_inputs,
     map_tasks,
 )
 from reyn_jupyter.executors.local import LocalExecutor
@@ -28,12 +31,27 @@ from tests.executors.executor_support import Toolbox, Unopenable, task
 from tests.support.processes import child, started
 from tests.support.waiting import awaited, until
 
-KINDS = ("local", "processes")
+KINDS = ("local", "processes", "dask")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as made,
+    ):
+        yield made
 
 
 @pytest.fixture(params=KINDS)
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
-    made: Any = LocalExecutor(4) if request.param == "local" else ProcessExecutor(2)
+    made: Any
+    if request.param == "dask":
+        made = DaskExecutor(request.getfixturevalue("client"))
+    else:
+        made = LocalExecutor(4) if request.param == "local" else ProcessExecutor(2)
     with made:
         yield made
 
@@ -90,6 +108,13 @@ async def test_a_generator_without_an_end_is_taken_only_as_far_as_there_is_room(
             assert taken - done < executor.slots + 1
             if done == 50:
                 break
+
+
+async def test_inputs_are_mapped_over_a_worker_on_any_executor(executor: Executor) -> None:
+    found = await collected(map_inputs(executor, Toolbox(), (("double", n) for n in range(12))))
+    assert [each.result for each in found] == [2 * n for n in range(12)]
+    with pytest.raises(UnsendableError, match="in a module"):
+        await collected(map_inputs(executor, lambda: None, range(3)))  # type: ignore[arg-type]
 
 
 async def test_an_error_is_the_outcome_of_its_task_alone(executor: Executor) -> None:

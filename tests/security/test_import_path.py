@@ -112,6 +112,21 @@ def test_metadata_in_a_cloned_folder_is_not_even_read(clone: Path) -> None:
     assert run(VERBS, clone).stdout.split()[-1] == "ok"
 
 
+def test_versions_are_found_where_another_package_took_the_way_to_them_from_pythons_finder(
+    clone: Path,
+) -> None:
+    done = run(
+        """
+        import importlib_metadata
+        import reyn_jupyter
+        from reyn_jupyter.support.versions import versions
+        print(versions()["reyn-jupyter"])
+        """,
+        clone,
+    )
+    assert done.stdout.strip() not in ("", "source"), done.stderr
+
+
 def test_a_file_of_a_cloned_folder_takes_no_librarys_place(clone: Path) -> None:
     for module in LIBRARIES:
         (clone / f"{module}.py").write_text(TRAP)

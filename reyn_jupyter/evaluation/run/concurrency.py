@@ -1,8 +1,8 @@
 """Limit how many trials a provider gets at a time: as many as it takes.
 
 Invariants: no provider ever has more trials under way than its limit, and those that wait for it enter in their planned
-order. The limit doubles with every round of successes
-until the provider first refuses, and grows by one a round from then on; a refusal halves it, once for the calls that
+order. A server on this machine begins with one. The limit doubles with every round of successes until the provider
+first refuses, and grows by one a round from then on; a refusal halves it, once for the calls that
 were under way together, and nothing new starts before the time that the provider named. Source: additive increase,
 multiplicative decrease (Chiu and Jain, 1989), with the slow start of TCP (RFC 5681).
 """
@@ -18,8 +18,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.providers import is_local
 
-_CONGESTION = ("rate_limited", "unavailable")
+_CONGESTION = ("rate_limited", "unavailable", "timeout")
 _BREATH = (
     0.5  # seconds that nothing starts after a refusal that named no time, and that refusals count as one
 )
@@ -109,7 +110,8 @@ class Concurrency:
         Args:
             provider: a host, or a label of a model in this process.
             local: whether it is in this process.
-            most: how many at most, and at once, in place of the pace's own numbers (worker processes).
+            most: how many at most, and at once, in place of the pace's own numbers (workers, a model that says so); the
+                last word counts.
             place: of those who wait, the lowest enters first; of the same place, whoever came first.
 
         Raises:
@@ -150,12 +152,15 @@ class Concurrency:
         lane, loop = self._lanes.get(provider), asyncio.get_running_loop()
         if lane is None:
             ceiling = most or (self._most_local if local else self._most)
-            start = most or min(self._start, ceiling)
+            # A server on this machine computes on its processors: one more at a time makes the others slower.
+            start = most or (1 if is_local(provider) else min(self._start, ceiling))
             lane = self._lanes[provider] = _Lane(start, ceiling, loop)
         elif lane.loop is not loop:  # what holds slots there belongs to an engine that was given up
             lane = self._lanes[provider] = replace(
                 lane, loop=loop, running=0, waiting=[], moved=asyncio.Event()
             )
+        if most is not None and most != lane.most:  # workers came or went
+            lane.limit = lane.most = most
         return lane
 
     def _is_closed(self, lane: _Lane) -> bool:

@@ -93,9 +93,6 @@ class SentTrials:
         spec: what each worker makes its trial runner from.
         executor: who runs them.
 
-    Attributes:
-        most: how many trials keep all workers busy.
-
     Raises:
         PlanError: the suite or a model cannot be sent to another process.
     """
@@ -108,7 +105,11 @@ class SentTrials:
         self._executor = executor
         self._works = False
         self._lost: set[str] = set()
-        self.most = executor.slots
+
+    @property
+    def most(self) -> int:
+        """How many trials keep all workers busy; a cluster may grow and shrink."""
+        return self._executor.slots
 
     async def run(self, plan: TrialPlan, catalog: str) -> tuple[Trial, tuple[Event, ...]]:
         """Run one trial.

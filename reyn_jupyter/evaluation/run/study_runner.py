@@ -35,7 +35,7 @@ from reyn_jupyter.evaluation.trial.facts import NOT_THE_VARIANT
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.evaluation.trial.trial_model import UsageMeter
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
-from reyn_jupyter.executors.bounded import run_bounded
+from reyn_jupyter.executors.bounded import WINDOW, run_bounded
 from reyn_jupyter.executors.executor import WorkerLostError
 from reyn_jupyter.models.base import LASTING
 from reyn_jupyter.runtime.record.events import Event, ModelReplied, ModelRequested, RunEnded
@@ -80,6 +80,7 @@ class StudyRunner:
         self._sources: dict[str, Source] = {
             each.name: trial_runner.source(each) for each in run_plan.variants
         }
+        self._slots = {each.name: trial_runner.slots(each) for each in run_plan.variants}
         self._providers = {each.name: trial_runner.provider(each) for each in run_plan.variants}
         self._run_state = RunState(run_plan)
         self._reporter = ProgressReporter(self._run_state, listener, self._sources)
@@ -198,7 +199,8 @@ class StudyRunner:
         waiting = iter(self._left.plans)
         plans = iter(lambda: None if self._over else next(waiting, None), None)
         with suppress(_Halted):
-            async with aclosing(run_bounded(plans, self._one)) as results:
+            window = WINDOW if self._sent_trials is None else max(WINDOW, 2 * self._sent_trials.most)
+            async with aclosing(run_bounded(plans, self._one, window=window)) as results:
                 async for result in results:
                     if result is not None:
                         await self._keep(*result)
@@ -214,7 +216,7 @@ class StudyRunner:
     async def _in_turn(self, plan: TrialPlan) -> Result | None:
         variant, behaviour = plan.variant.name, plan.variant.behaviour_digest
         local, sent_trials = self._sources[variant] != "real", self._sent_trials
-        most = sent_trials.most if sent_trials is not None and local else None
+        most = sent_trials.most if sent_trials is not None and local else self._slots[variant]
         place = next(self._places)
         async with (
             self._admission.turn(behaviour),

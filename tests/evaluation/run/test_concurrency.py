@@ -45,6 +45,20 @@ async def test_models_in_this_process_keep_to_their_own_bound() -> None:
     assert await rounds(Concurrency(start=4, most=32, most_local=3), 40, local=True) == 3
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:11434", "[::1]:8080"])
+async def test_a_server_on_this_machine_begins_with_one(host: str) -> None:
+    pace = Concurrency(start=4, most=32)
+    async with pace.slot(host):
+        assert pace.limits == {host: 1}
+
+
+async def test_no_answer_in_time_counts_as_a_refusal() -> None:
+    pace = Concurrency(start=8)
+    async with pace.slot(HOST):
+        pace.on_model_error(HOST, ModelError("timeout", "too late", retryable=True))
+    assert pace.limits == {HOST: 4}
+
+
 async def test_a_limit_that_is_not_used_does_not_grow() -> None:
     pace = Concurrency(start=2, most=8)
     for _ in range(20):
@@ -210,3 +224,11 @@ def test_never_more_run_than_the_limit_whatever_happens(steps: list[str], start:
 def test_bounds_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="start=5"):
         Concurrency(start=5, most=2)
+
+
+async def test_the_number_of_workers_is_followed_while_they_come_and_go() -> None:
+    pace, seen = Concurrency(), []
+    for most in (2, 6, 1):
+        async with pace.slot("simulator", local=True, most=most):
+            seen.append(pace.limits["simulator"])
+    assert seen == [2, 6, 1]
