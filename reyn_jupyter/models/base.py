@@ -369,7 +369,8 @@ class Model(Protocol):
 
     One that takes images or sounds says so in a property `media`, see `media_taken`; it is handed no others. One that
     reads only the last turns of a conversation says how many in `history_turns`; it is sent no others. One whose price
-    is known gives it by an async method `price`.
+    is known gives it by an async method `price`. One that answers only so many requests at a time says how many in
+    `slots`.
     """
 
     @property

@@ -1,4 +1,5 @@
-"""Find the model that a name means: a tier of the configuration, the offline model, or a LiteLLM model string.
+"""Find the model that a name means: a tier of the configuration, the offline model, one from a file of this machine, or
+a LiteLLM model string.
 
 Nothing configured means the offline model; a tier that is named but not configured is an error with the
 missing line. Nothing here imports LiteLLM, and no key's value is read.
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from reyn_jupyter.models.base import Model, ModelError, Tier
 from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.local.local_model import PREFIX, LocalModel
 from reyn_jupyter.models.providers import is_local, key_status, provider_host, required_key
 
 if TYPE_CHECKING:
@@ -39,8 +41,9 @@ def resolve_model(
 
     Args:
         settings: the effective settings.
-        name: "offline", a tier, a LiteLLM model string (tier "standard"), or None for `router_model`; or an entry of
-            the settings, which stands for its name where it says no more.
+        name: "offline", a tier, "local/smollm2" or "local/FILE.gguf" (tier "light"), a LiteLLM model string (tier
+            "standard"), or None for `router_model`; or an entry of the settings, which stands for its name where it
+            says no more.
         environ: where keys and addresses are looked up later; the process's environment when None.
 
     Raises:
@@ -66,6 +69,8 @@ def resolve_model(
         if entry is None:
             raise _not_configured(settings, tier)
         return _from_entry(entry, tier, environ)
+    if name.startswith(PREFIX) and name.isprintable():
+        return LocalModel(name)
     if not name or any(character.isspace() or not character.isprintable() for character in name):
         raise ModelError(
             "configuration",
@@ -78,6 +83,8 @@ def resolve_model(
 def _from_entry(entry: ModelEntry, tier: Tier, environ: Mapping[str, str]) -> Model:
     if entry.model == OFFLINE:
         return _offline()
+    if entry.model.startswith(PREFIX):
+        return LocalModel(entry.model, tier=entry.tier or tier, parameters=entry.parameters)
     return LiteLLMModel(
         entry.model,
         tier=entry.tier or tier,

@@ -63,6 +63,7 @@ _TABLE = (
     Provider("huggingface", ("HF_TOKEN", "HUGGINGFACE_API_KEY"), "router.huggingface.co"),
     Provider("litellm_proxy", ("LITELLM_PROXY_API_KEY",), None, ("LITELLM_PROXY_API_BASE",)),
     Provider("hosted_vllm", (), None, ("HOSTED_VLLM_API_BASE",)),
+    Provider("local", (), "127.0.0.1"),
     Provider("ollama", (), "localhost:11434", ("OLLAMA_API_BASE",)),
     Provider("ollama_chat", (), "localhost:11434", ("OLLAMA_API_BASE",)),
     Provider("lm_studio", (), "localhost:1234", ("LM_STUDIO_API_BASE",)),

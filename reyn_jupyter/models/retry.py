@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reyn_jupyter.config.settings import DEFAULT_RETRIES
 from reyn_jupyter.models.base import Model, ModelError, Request, Response
+from reyn_jupyter.models.call_log import ModelCallLog
 from reyn_jupyter.support.import_path import imports_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class RetryingModel:
         inner: the model to call.
         policy: how often, and after which waits.
         on_retry: called before each wait.
+        log: shows each call to the person where they asked for that.
 
     Example:
         model = RetryingModel(LiteLLMModel("openai/gpt-4o-mini"), RetryPolicy(retries=5))
@@ -70,13 +72,38 @@ class RetryingModel:
         policy: RetryPolicy = DEFAULT_POLICY,
         *,
         on_retry: Callable[[Retry], None] | None = None,
+        log: ModelCallLog | None = None,
     ) -> None:
         self._inner = inner
         self._policy = policy
         self._on_retry = on_retry
+        self._log = log
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """Return one completion, after as many attempts as it takes. Raises the last attempt's ModelError."""
+        call = await self._log.begin(request) if self._log is not None else None
+        if self._log is None or call is None:
+            return await self._complete(request, on_text, self._on_retry)
+
+        def on_retry(retry: Retry) -> None:
+            call.retries.append((retry.attempt, retry.wait, retry.error.message))
+            if self._on_retry is not None:
+                self._on_retry(retry)
+
+        try:
+            response = await self._complete(request, on_text, on_retry)
+        except ModelError as error:
+            await self._log.end(call, error)
+            raise
+        await self._log.end(call, response)
+        return response
+
+    async def _complete(
+        self,
+        request: Request,
+        on_text: Callable[[str], None] | None,
+        on_retry: Callable[[Retry], None] | None,
+    ) -> Response:
         streamed = False
 
         def pass_on(text: str) -> None:
@@ -91,7 +118,7 @@ class RetryingModel:
                 lambda: self._inner.complete(request, listener),
                 self._policy,
                 is_repeatable=lambda: not streamed,
-                on_retry=self._on_retry,
+                on_retry=on_retry,
             )
 
 

@@ -7,19 +7,21 @@ request to that host; what it uses counts in the budget of the turn, and in that
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Message, Model, ModelError, Request, Response
+from reyn_jupyter.models.call_log import ModelCallLog
+from reyn_jupyter.models.model_registry import OFFLINE
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.models.retry import RetryingModel, RetryPolicy
 from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.router.model_call import sends_of
 from reyn_jupyter.router.turn_budget import SessionSpend, TurnBudget
 from reyn_jupyter.runtime.access.session_access import Completion
-from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
+from reyn_jupyter.runtime.action_error import ModelFailedError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import ScopedCall, current_call
 from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested
 from reyn_jupyter.runtime.run import Run
@@ -53,6 +55,7 @@ class SessionModels:
         settings: the effective settings now.
         redactor: takes secrets out of what is sent and of what comes back.
         spent: what the session has used.
+        call_log: shows each call where the person asked for that.
     """
 
     def __init__(
@@ -61,25 +64,41 @@ class SessionModels:
         settings: Callable[[], Settings],
         redactor: Redactor,
         spent: Callable[[], SessionSpend],
+        call_log: ModelCallLog | None = None,
     ) -> None:
         self._find = find
         self._settings = settings
         self._redactor = redactor
         self._spent = spent
+        self._call_log = call_log
 
-    async def complete(self, prompt: str, *, system: str = "", model: str | None = None) -> Completion:
+    def is_there(self) -> bool:
+        """See `ModelAccess.is_there`."""
+        try:
+            return self._answering(current_call(), None).label != OFFLINE
+        except ModelError:
+            return False
+
+    async def complete(
+        self,
+        prompt: str,
+        *,
+        system: str = "",
+        model: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Completion:
         """See `ModelAccess.complete`."""
         call = current_call()
         try:
             answering = self._answering(call, model)
             await permit_model(call, answering)
-            request = self._request(answering, prompt, system)
+            request = self._request(answering, prompt, system, schema)
             response = await (
                 self._in_run(call, answering, request) if call else self._apart(answering, request)
             )
         except ModelError as error:
-            raise ActionError(
-                self._redactor.text(error.message), self._redactor.text(error.hint), code="model_failed"
+            raise ModelFailedError(
+                self._redactor.text(error.message), self._redactor.text(error.hint), error.kind
             ) from None
         text = self._redactor.text(response.text)
         return Completion(text, answering.label, response.usage.total, response.cost)
@@ -89,13 +108,17 @@ class SessionModels:
         own = call.run.model if call is not None else None
         return own if model is None and own is not None else self._find(model)
 
-    def _request(self, model: Model, prompt: str, system: str) -> Request:
+    def _request(self, model: Model, prompt: str, system: str, schema: Mapping[str, Any] | None) -> Request:
         clean = self._redactor.text
         messages = (
             *((Message("system", clean(system)),) if system else ()),
             Message("user", clean(prompt)),
         )
         parameters = dict(getattr(model, "parameters", {}) or {})
+        if schema is not None:
+            # As OpenAI's API has it; LiteLLM translates it, or leaves it out where a provider knows no such thing.
+            answer = {"name": "answer", "schema": dict(schema), "strict": False}
+            parameters["response_format"] = {"type": "json_schema", "json_schema": answer}
         timeout = self._settings().router.limits.model_timeout
         return Request(model.label, messages, tool_choice="none", parameters=parameters, timeout=timeout)
 
@@ -108,7 +131,8 @@ class SessionModels:
         return response
 
     def _patient(self, model: Model) -> RetryingModel:
-        return RetryingModel(model, RetryPolicy(retries=self._settings().router.limits.retries))
+        policy = RetryPolicy(retries=self._settings().router.limits.retries)
+        return RetryingModel(model, policy, log=self._call_log)
 
     async def _in_run(self, call: ScopedCall, model: Model, request: Request) -> Response:
         """Ask as a step of a call's inner run."""

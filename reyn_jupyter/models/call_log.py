@@ -1,0 +1,105 @@
+"""Shows each call of a language model as it was sent and as it came back, where the person asked to see that.
+
+Invariant: nothing is shown that a secret stands in, nothing that hides a character, and nothing at all where no model
+was called. What cannot be shown changes nothing of the call.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.support.sanitize import visible
+from reyn_jupyter.support.text import clip_middle
+
+if TYPE_CHECKING:
+    from reyn_jupyter.models.base import ModelError, Request, Response
+    from reyn_jupyter.support.secrets import Redactor
+
+VARIABLE = "LLM_LOG"  # of the environment; the setting of this name does the same
+_ON = frozenset({"1", "on", "true", "yes"})
+_LONGEST = 60_000  # characters of one section
+
+
+def asked_for(value: str | None) -> bool:
+    """Return whether a value of the variable asks for the log.
+
+    >>> asked_for("1"), asked_for("off"), asked_for(None)
+    (True, False, False)
+    """
+    return (value or "").strip().casefold() in _ON
+
+
+class ModelCallLog:
+    """Shows calls, see `RetryingModel`.
+
+    Args:
+        is_on: whether calls are to be shown now.
+        show: shows a text to the person.
+        redactor: takes secrets out of everything.
+    """
+
+    def __init__(
+        self, is_on: Callable[[], bool], show: Callable[[str], Awaitable[None]], redactor: Redactor
+    ) -> None:
+        self._is_on, self._show, self._redactor = is_on, show, redactor
+
+    async def begin(self, request: Request) -> LoggedCall | None:
+        """Show what is about to be sent; None where nothing is to be shown."""
+        if not self._is_on():
+            return None
+        call = LoggedCall(uuid.uuid4().hex[:12])
+        payload = self._section("payload", self._redactor.value(request.wire))
+        await self._show(f"── LLM call {call.id} to {visible(request.model)}\n{payload}")
+        return call
+
+    async def end(self, call: LoggedCall, outcome: Response | ModelError) -> None:
+        """Show the retries of a call, and what came back at last."""
+        seconds = time.perf_counter() - call.began
+        lines = [f"── LLM call {call.id} after {seconds:.1f} s"]
+        lines += [
+            f"retry {attempt} in {wait:.1f} s: {self._clean(why)}" for attempt, wait, why in call.retries
+        ]
+        message = getattr(outcome, "message", None)
+        if message is not None:
+            lines.append(f"error: {self._clean(message)}")
+        else:
+            lines += self._answer(outcome)  # type: ignore[arg-type]
+        await self._show("\n".join(lines))
+
+    def _answer(self, response: Response) -> list[str]:
+        calls = [{"name": each.name, "arguments": each.arguments} for each in response.tool_calls]
+        usage = response.usage
+        body = {
+            "model": response.model,
+            "content": response.text,
+            "tool_calls": calls,
+            "finish_reason": response.finish_reason,
+            "usage": {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens},
+            "fingerprint": response.fingerprint,
+        }
+        content = response.text or "\n".join(f"{each['name']} {each['arguments']}" for each in calls)
+        return [
+            self._section("raw body", self._redactor.value(body)),
+            f"extracted content:\n{clip_middle(self._clean(content), _LONGEST)}",
+        ]
+
+    def _section(self, title: str, value: Any) -> str:
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        return f"{title}:\n{clip_middle(self._clean(text), _LONGEST)}"
+
+    def _clean(self, text: str) -> str:
+        return visible(self._redactor.text(text))
+
+
+@dataclass
+class LoggedCall:
+    """A call under way that is shown."""
+
+    id: str
+    began: float = field(default_factory=time.perf_counter)
+    retries: list[tuple[int, float, str]] = field(default_factory=list)  # attempt, wait in seconds, why
