@@ -6,6 +6,7 @@ Invariant: they reach no notebook: there are no variables, no functions, and no 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from reyn_jupyter.config import Settings
@@ -25,6 +26,10 @@ T = TypeVar("T")
 _NOTHING = NoAccess("a trial has its own model alone, and no history")
 
 
+def _nobody_looks(category: str) -> None:
+    """Hear that the entries of a category moved, where no front end and no request waits for them."""
+
+
 def services_in(
     workspace: Workspace,
     settings: Callable[[], Settings] = Settings,
@@ -35,6 +40,8 @@ def services_in(
     spawn: Spawn | None = None,
     programs: OwnedPrograms | None = None,
     secrets: SecretAccess | None = None,
+    own_folder: Path | None = None,
+    changed: Callable[[str], None] = _nobody_looks,
 ) -> Services:
     """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
     return Services(
@@ -55,6 +62,8 @@ def services_in(
         embedder=_NOTHING,
         runs=_NOTHING,
         trust=_NOTHING,
+        own_folder=own_folder,
+        changed=changed,
     )
 
 

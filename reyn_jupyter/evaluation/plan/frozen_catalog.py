@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -209,6 +209,20 @@ class Catalog:
                 f"no record {record!r} is in this catalog; `names` holds {len(self.names)}"
             ) from None
 
+    def without(self, categories: Collection[str]) -> Catalog:
+        """Return the catalog without these categories; one that it does not hold changes nothing.
+
+        Example:
+            >>> Catalog.from_records([{"name": "get_time"}]).without(["tool"])
+            Catalog(0 actions of )
+        """
+        left = frozenset(categories)
+        return replace(
+            self,
+            fixed=tuple(category for category in self.fixed if category.name not in left),
+            left_out=self.left_out | left,
+        )
+
     @property
     def foreign(self) -> bool:
         """True if another package makes some of it."""
@@ -224,7 +238,8 @@ class Catalog:
         """The faces, as an empty workspace has them."""
         # The folder only has to be there while the categories are made: nothing of this snapshot ever runs.
         with tempfile.TemporaryDirectory(prefix="reyn-faces-") as folder:
-            services = services_in(Workspace(Path(folder), off_limits=())) if self.factories else None
+            workspace, own = Workspace(Path(folder), off_limits=()), Path(folder, "own")
+            services = services_in(workspace, own_folder=own) if self.factories else None
             made = self.make(services) if services is not None else ()
             snapshot = CatalogSnapshot.build((*made, *self.fixed), {})
             # Made once, and shared by the snapshots of all trials.

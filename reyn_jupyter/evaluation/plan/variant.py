@@ -18,13 +18,15 @@ from reyn_jupyter.models.base import canonical
 
 
 class Variant(Stated):
-    """A model and how it is held to the catalog. Each field but the first three is the router setting of that name.
+    """A model and how it is held to the catalog. Each field but the first three and `without` is the router
+    setting of that name.
 
     Args:
         name: what tables call it.
         model: a tier, "offline", "simulator", a LiteLLM model string, or the name of a model given to the study.
         parameters: sent with every request (temperature, seed, max_tokens).
         reinforcement: how often the list-first mandate is placed.
+        without: categories that its trials are not offered, of those in a scenario's catalog.
         reinforce_with: "mandate" says the same sentence each time, "reminder" a shorter one after the first.
 
     Raises:
@@ -52,6 +54,7 @@ class Variant(Stated):
     forgive: bool = True
     hot_list_n: int = Field(default=0, ge=0, le=100)
     search: bool = False
+    without: tuple[str, ...] = ()
     max_steps: int = Field(default=8, ge=1, le=1000)
 
     def __init__(self, name: str, **fields: Any) -> None:

@@ -1,7 +1,9 @@
 """The rules of the gate inside a trial: an allow-list, since nobody is there to be asked.
 
 Invariant: what a trial runs is pure, or reads or writes its own workspace and says what it writes. Everything else is
-denied until the study names it in `allow_actions`; a rule of the settings that denies wins over both.
+denied until the study names it in `allow_actions`; a rule of the settings that denies wins over both. A tool that a
+model makes in a trial reaches a host or a program only where the study names that very target, since nobody reads its
+code.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Po
 
 BY = "study"  # who decided, in a run's record
 REASON = "a trial acts on nothing outside its own workspace, and the study does not allow this one"
+_MADE = "dynamic_tool"  # how the categories of tools begin that are made at run time
 _DECLARED = frozenset({Purity.PURE, Purity.READ, Purity.WRITE})
 
 
@@ -47,6 +50,8 @@ class TrialPolicy(Policy):
     @staticmethod
     def _names(pattern: ActionPattern, action: str, effect: Effect | None) -> bool:
         kind, target = (effect.kind, effect.target) if effect is not None else (None, None)
+        if effect is not None and pattern.target is None and action.startswith(_MADE):
+            return False
         return pattern.allows(action, kind, target)
 
 

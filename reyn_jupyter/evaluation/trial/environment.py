@@ -48,6 +48,7 @@ from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
+OWN = "own"  # the folder of a person's own files, outside of the workspace; that of all who only read stays empty
 MOST_READING = 64  # templates that readers' catalogs are kept of
 
 
@@ -205,6 +206,8 @@ class TrialEnvironment:
             fixtures.tasks.spawn,
             fixtures.programs,
             fixtures.secrets,
+            fixtures.scratch.path / OWN if self.private is None else self.private.parent / OWN,
+            lambda category: self.parts.catalog.push(category),
         )
         runs = RunStore(None, blobs)
         invoker = Invoker(
@@ -224,7 +227,7 @@ class TrialEnvironment:
             effective=effective,
             trust=fixtures.trust,
             approvals=fixtures.approvals,
-            rules=PolicyInForce(fixtures.approvals),
+            rules=PolicyInForce(fixtures.approvals.entries),
             functions=FunctionRegister(),
             wrappers=Wrappers(services, invoker),
             catalog=readers.catalog(catalog, services, effective.settings, fixtures)
@@ -263,7 +266,10 @@ class TrialEnvironment:
         parts = self.parts
         workspace = _workspace(self._own_root())
         parts.root, parts.workspace = workspace.root, workspace
-        parts.services = replace(parts.services, root=workspace.root, workspace=workspace)
+        own_folder = workspace.root.parent / OWN
+        parts.services = replace(
+            parts.services, root=workspace.root, workspace=workspace, own_folder=own_folder
+        )
         parts.catalog = self._fixtures.live(self._catalog, parts.services)
         snapshot = await parts.catalog.refresh()
         for each in (run, *(caller.run for caller in run.callers)):

@@ -99,6 +99,10 @@ class ModelFactory:
         model: Any = self._model(variant.model)
         return str(model.host or model.label)
 
+    def slots(self, variant: Variant) -> int | None:
+        """Return how many trials its model takes at a time, None where it does not say. Raises ModelError."""
+        return None if self._player is not None else getattr(self._model(variant.model), "slots", None)
+
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""
         return str(getattr(self._model(variant.model), "label", variant.model))

@@ -105,6 +105,7 @@ class TrialRunner:
         self._scratch = Scratch(scratch)
         self._fixtures = SharedFixtures.in_folder(self._scratch, os.environ)
         self._indexing = asyncio.Lock()
+        self._narrowed: dict[tuple[str, tuple[str, ...]], Catalog] = {}
         self._effective: dict[str, Effective] = {}
         self._templates: dict[str, Template] = {}
         from_mapping(self._config)
@@ -146,12 +147,23 @@ class TrialRunner:
         return self._answers.source(variant)
 
     def check(self, variant: Variant) -> None:
-        """See `ModelFactory.check`."""
+        """See `ModelFactory.check`. Raises SuiteError, too: the variant leaves out a category that no catalog holds."""
+        held = {name for catalog in self.catalogs.values() for name in catalog.snapshot.slices}
+        for name in variant.without:
+            if name not in held:
+                raise SuiteError(
+                    f"variant {variant.name!r}: without: no catalog of the suite holds the category {name!r}; "
+                    f"there are {', '.join(sorted(held))}"
+                )
         self._answers.check(variant)
 
     def provider(self, variant: Variant) -> str:
         """Return whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
         return self._answers.provider(variant)
+
+    def slots(self, variant: Variant) -> int | None:
+        """See `ModelFactory.slots`."""
+        return self._answers.slots(variant)
 
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""
@@ -182,7 +194,7 @@ class TrialRunner:
             self._fixtures,
             scenario,
             template,
-            self.catalogs[scenario.catalog],
+            self._offered(scenario, variant),
             self._settings_of(variant),
             variant.behaviour_digest,
             trial_policy(self._settings_of(variant).settings, self.suite.allow_actions),
@@ -238,6 +250,15 @@ class TrialRunner:
             catalog=self.catalog_hashes[scenario.catalog],
             started=started,
         )
+
+    def _offered(self, scenario: Scenario, variant: Variant) -> Catalog:
+        """Return the catalog that a trial is offered."""
+        if not variant.without:
+            return self.catalogs[scenario.catalog]
+        key = (scenario.catalog, variant.without)
+        if key not in self._narrowed:
+            self._narrowed[key] = self.catalogs[scenario.catalog].without(variant.without)
+        return self._narrowed[key]
 
     async def _turn(
         self, environment: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model

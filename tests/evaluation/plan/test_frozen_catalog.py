@@ -274,3 +274,12 @@ def test_a_trial_has_no_functions_or_variables_of_the_notebook() -> None:
     finally:
         functions.remove("leaky")
     assert trial.calls[0].listed == ()
+
+
+def test_a_catalog_without_some_categories_keeps_the_others_as_they_are() -> None:
+    both = Catalog.from_records([{"name": "get_time"}]) + Catalog.standard(["file", "table"])
+    less = both.without(["tool", "table", "not there"])
+
+    assert set(less.snapshot.slices) == {"file"}
+    assert set(both.snapshot.slices) == {"tool", "file", "table"}
+    assert less.hash != both.hash

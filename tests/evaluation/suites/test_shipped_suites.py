@@ -33,7 +33,7 @@ def test_a_shipped_suite_fits_its_catalogs(name: str) -> None:
 
 
 def test_the_suites_that_are_shipped() -> None:
-    assert suite_names() == ("abstention", "arguments", "arguments-all", "mandates", "surface")
+    assert suite_names() == ("abstention", "arguments", "arguments-all", "mandates", "surface", "toolmaking")
 
 
 # --- what is generated
