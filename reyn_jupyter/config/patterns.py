@@ -87,7 +87,7 @@ class ActionPattern:
         return pattern if literal and pattern.allows(action, kind, target) else None
 
     def covers_action(self, action: str) -> bool:
-        return glob_matches(self.action, action, crossing=True)
+        return _covers_action(self.action, action)
 
     def allows(self, action: str, kind: EffectKind | None, target: str | None) -> bool:
         """Return whether the pattern stands for a call, where it is to allow it.
@@ -126,6 +126,12 @@ class ActionPattern:
             return False
         rule = target_rule if self.kind is not None else rule_without_kind
         return rule(kind, self.target)(target, tightens)
+
+
+@lru_cache(maxsize=4096)
+def _covers_action(glob: str, action: str) -> bool:
+    """Return whether a glob stands for an action; remembered, since the same few are judged again and again."""
+    return glob_matches(glob, action, crossing=True)
 
 
 @lru_cache(maxsize=1024)

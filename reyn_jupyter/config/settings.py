@@ -381,6 +381,20 @@ class DynamicTools(SettingsSection):
     )
 
 
+class Workflows(SettingsSection):
+    """Utilities, and plans of steps over them."""
+
+    folders: Words = Field(
+        default=(),
+        max_length=50,
+        description="folders with utilities, beside the workspace's tools: ~/utilities",
+    )
+    at_once: Whole = Field(default=4, ge=1, le=64, description="steps of a plan that run at the same time")
+    confidence: Real = Field(
+        default=0.75, ge=0, le=1, description="confidence that a step needs which a language model planned"
+    )
+
+
 PeerName = Annotated[str, AfterValidator(_peer_name)]
 VariablesSetting = Annotated[Literal["off", "schema", "head"] | None, BeforeValidator(_switch)]
 
@@ -414,6 +428,7 @@ class Settings(SettingsSection):
         default_factory=dict, max_length=100, description="agents that models may ask, by name"
     )
     dynamic_tools: DynamicTools = Field(default_factory=DynamicTools)
+    workflows: Workflows = Field(default_factory=Workflows)
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)
     llm_log: bool = Field(

@@ -49,6 +49,12 @@ def _at_most(value: Any, below: Any) -> str | None:
     return f"it is a looser limit than {below}"
 
 
+def _at_least(value: Any, below: Any) -> str | None:
+    if below is None or (value is not None and value >= below):
+        return None
+    return f"it is a lower bar than {below}"
+
+
 def _only_off(value: Any, below: Any) -> str | None:
     return None if not value or below else "it would switch something on"
 
@@ -93,6 +99,7 @@ _SECTIONS = {
     "peers": "peers count only from a trusted file",
     "web": "settings of the web count only from a trusted file",
     "mcp": "the registry of MCP servers counts only from a trusted file",
+    "workflows": "folders with utilities count only from a trusted file: what lies there runs",
     "calls": "limits of calls count only from a trusted file: a category may have set tighter ones",
 }
 _TASTE = (
@@ -118,6 +125,8 @@ _RULES: dict[str, Rule] = {
     "router.repair": _only_off,
     "router.forgive": _only_off,
     "llm_log": _only_off,
+    "workflows.at_once": _at_most,
+    "workflows.confidence": _at_least,
     "dynamic_tools.most": _at_most,
     "dynamic_tools.strict": _only_on,
     "action_retrieval.universal_wrappers_enabled": _any,

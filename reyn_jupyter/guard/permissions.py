@@ -84,6 +84,11 @@ class Policy:
     deny: tuple[ActionPattern, ...] = ()
     approved: tuple[Approval, ...] = ()
 
+    @property
+    def has_restrictions(self) -> bool:
+        """Return whether any rule denies a call or asks about one."""
+        return bool(self.deny or self.ask)
+
     @classmethod
     def from_settings(cls, settings: Settings, approvals: Iterable[Approval] = ()) -> Policy:
         """Make the policy of the settings' rules and the person's "always" answers.
@@ -193,7 +198,7 @@ class Policy:
             action, actor, approve, face: as for `decide`.
             effects: those that the call was allowed with.
         """
-        if not self.deny and not self.ask:
+        if not self.has_restrictions:
             return None
         own = [effect for effect in effects if effect.kind.is_path]
         targets = {effect.target for effect in own}
@@ -292,16 +297,16 @@ class PolicyInForce:
     """The policy of the settings and the approvals now; parsed again only when one of them moved.
 
     Args:
-        approvals: gives those in force whenever it is iterated, as `Approvals` does.
+        approvals: gives those in force, as `Approvals.entries` does.
     """
 
-    def __init__(self, approvals: Iterable[Approval]) -> None:
+    def __init__(self, approvals: Callable[[], tuple[Approval, ...]]) -> None:
         self._approvals = approvals
         self._parsed: tuple[Permissions, tuple[Approval, ...], Policy] | None = None
 
     def under(self, settings: Settings) -> Policy:
         """Return the policy of these settings. Raises PatternError for a pattern that cannot be read."""
-        rules, approved = settings.permissions, tuple(self._approvals)
+        rules, approved = settings.permissions, self._approvals()
         if self._parsed is None or self._parsed[0] is not rules or self._parsed[1] != approved:
             self._parsed = (rules, approved, Policy.from_settings(settings, approved))
         return self._parsed[2]

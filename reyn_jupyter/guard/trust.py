@@ -48,6 +48,10 @@ class Trust:
             return False
         return not self.is_trusted(name=name)
 
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of the content that is trusted, by name; for those who ask about many in one go."""
+        return self._hashes()
+
     def known(self, name: str = PROJECT_FILE) -> bool:
         """Return whether any content of this file was ever trusted here (a change since is worth a word)."""
         return name in self._hashes()
@@ -109,6 +113,14 @@ class WorkspaceTrust:
     def awaits_trust(self) -> bool:
         """True if the workspace brought a file that would count, and that the person has not trusted."""
         return any(map(self._trust.waits, COUNTING))
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of everything that the person trusts in the workspace, by its name."""
+        return self._trust.hashes()
+
+    def keep(self, content: bytes, name: str) -> None:
+        """Trust what the person's own call has just made. Raises StateError: the trust cannot be kept."""
+        self._trust.trust(content, name)
 
 
 def _hashes(value: Any) -> dict[str, str]:

@@ -55,6 +55,9 @@ def assert_no_looser(found: Settings, base: Settings) -> None:
     assert found.router_model == base.router_model
     assert found.embedding == base.embedding
     assert found.peers == base.peers
+    assert found.workflows.folders == base.workflows.folders
+    assert found.workflows.at_once <= base.workflows.at_once
+    assert found.workflows.confidence >= base.workflows.confidence
     assert found.action_retrieval.embedding_class in (base.action_retrieval.embedding_class, None)
     for key in LOWER_IS_NARROWER:
         section, *rest = key.split(".")

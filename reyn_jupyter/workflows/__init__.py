@@ -1,0 +1,1 @@
+"""Utilities with manifests, plans of steps over them, and their execution."""

@@ -1,0 +1,558 @@
+"""All utilities that were found, what is wrong with the others, and which one serves a capability.
+
+Invariants: an invalid manifest is a problem that says where, and hides no other utility. ``name@version`` stands for
+one utility: of two the workspace's wins, then one of a configured folder, then the package's, but none that is not
+trusted takes the place of a trusted one. What counts is what was read: the file that is written for others is never
+read back. No utility is chosen that does not fit the contract, is not trusted, or lacks a program that it declares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from reyn_jupyter.support.encoding import one_line
+from reyn_jupyter.support.files.plain_files import PlainFolder
+from reyn_jupyter.support.text import enumerate_words
+from reyn_jupyter.workflows.utilities.contract import Contract, Violation, step_violations
+from reyn_jupyter.workflows.utilities.manifest import (
+    FILE,
+    Manifest,
+    Origin,
+    Utility,
+    is_capability,
+    manifest_of,
+    semver_key,
+)
+from reyn_jupyter.workflows.utilities.program import missing_dependencies
+from reyn_jupyter.workflows.utilities.utility_files import (
+    FolderFiles,
+    Signature,
+    UtilityFolderError,
+    read_folder,
+    signature_of,
+)
+from reyn_jupyter.workflows.workflow_error import WorkflowError
+
+FOLDER = "tools"  # of a workspace
+SHIPPED = Path(__file__).parent.parent / "shipped"
+STATE_FOLDER, CACHE_FILE = "state", "registry-cache.json"
+THRESHOLD = 0.75
+MOST_UTILITIES = 5_000  # in one folder
+Verdict = Literal["fits", "incompatible", "low confidence", "not trusted", "not ready"]
+_ORDER: Mapping[Origin, int] = {"workspace": 0, "configured": 1, "package": 2}
+
+
+@dataclass(frozen=True)
+class UtilityFolder:
+    """A folder whose folders may be utilities.
+
+    Attributes:
+        path: where it is; it need not exist.
+        origin: who put it there.
+        name: how its utilities' trust begins, ``tools``; "" where they need none.
+    """
+
+    path: Path
+    origin: Origin
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class UtilityProblem:
+    """Why something that was found is no utility, or not one that can be had.
+
+    Attributes:
+        file: which: ``tools/<folder>/tool.yaml``.
+        path: the place in it, a JSON Pointer; "" for the whole.
+        message: what is wrong.
+    """
+
+    file: str
+    path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class UtilityRegistry:
+    """The utilities of one moment.
+
+    Attributes:
+        utilities: in the order of name and version.
+        problems: of what was left out, in the order of files.
+        revision: another one means that something moved.
+    """
+
+    utilities: tuple[Utility, ...] = ()
+    problems: tuple[UtilityProblem, ...] = ()
+    revision: str = ""
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Utility]:
+        """The utilities by ``name@version``."""
+        return {each.id: each for each in self.utilities}
+
+    @cached_property
+    def capabilities(self) -> Mapping[str, tuple[Utility, ...]]:
+        """The utilities by what they can do, in the order of capabilities."""
+        found: dict[str, list[Utility]] = {}
+        for utility in self.utilities:
+            for capability in utility.manifest.capabilities:
+                found.setdefault(capability, []).append(utility)
+        return {name: tuple(found[name]) for name in sorted(found)}
+
+    @cached_property
+    def best(self) -> Mapping[str, Utility]:
+        """The utility that a bare name stands for: the trusted one of the highest precedence, else the highest."""
+        found: dict[str, Utility] = {}
+        for utility in self.utilities:
+            name = utility.manifest.name
+            if name not in found or _precedence(found[name]) < _precedence(utility):
+                found[name] = utility
+        return found
+
+    def entry(self, utility: Utility) -> str:
+        """Return what a utility is called in the catalog: its name, or its id where it is not the best of its name."""
+        best = self.best.get(utility.manifest.name)
+        return utility.manifest.name if best is None or best.id == utility.id else utility.id
+
+    def candidates(self, capability: str) -> tuple[Utility, ...]:
+        """Return the utilities that declare a capability, whether or not they may run."""
+        return self.capabilities.get(capability, ())
+
+
+@dataclass(frozen=True)
+class RankedUtility:
+    """One utility that declares a capability, and what becomes of it.
+
+    Attributes:
+        utility: which.
+        verdict: "fits", or the first gate that it did not pass.
+        why: the same in a sentence.
+        violations: of the contract; none where no contract was asked about.
+    """
+
+    utility: Utility
+    verdict: Verdict
+    why: str
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True)
+class CapabilityRanking:
+    """The utilities that declare a capability, best first: those that fit, then the others.
+
+    Attributes:
+        capability: as it was asked for.
+        rows: see `RankedUtility`.
+        reason: why none was chosen, as gaps have it; None where one was.
+        message: the same in a sentence; which one was chosen and why, where one was.
+    """
+
+    capability: str
+    rows: tuple[RankedUtility, ...]
+    reason: (
+        Literal["invalid_capability", "no_capability_match", "schema_incompatible", "low_confidence"] | None
+    )
+    message: str
+
+    @property
+    def chosen(self) -> Utility | None:
+        """The utility that serves the capability; None where none does."""
+        return self.rows[0].utility if self.reason is None else None
+
+
+@dataclass
+class ScanCache:
+    """What a scan learned of folders, for the next one in the same process. Nothing of it comes from a file."""
+
+    folders: dict[str, _Scanned] = field(default_factory=dict)
+    facts: list[Any] = field(default_factory=list)  # what the last registry was made of
+    registry: UtilityRegistry | None = None
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    """What a folder held at a moment: a manifest or problems."""
+
+    signature: Signature | None
+    files: FolderFiles | None = None
+    manifest: Manifest | None = None
+    digest: str = ""
+    problems: tuple[tuple[str, str, str], ...] = ()  # path in the folder, path in the file, message
+
+
+def utility_folders(workspace: Path, configured: Sequence[str] = ()) -> tuple[UtilityFolder, ...]:
+    """Return where utilities may lie: the workspace's ``tools``, what the configuration names, the package's own.
+
+    A configured folder within the workspace is as little the person's own as the rest of it: its utilities need trust.
+
+    Args:
+        workspace: the folder.
+        configured: `Settings.workflows.folders`; ``~`` is the person's home, a relative one is of the workspace.
+    """
+    root = workspace.resolve()
+    found = [UtilityFolder(root / FOLDER, "workspace", FOLDER)]
+    for text in configured:
+        path = Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises where there is no home
+        named = Path(os.path.normpath(root / path))
+        path = named.resolve()
+        if path == root / FOLDER:
+            continue
+        # A link of the workspace may lead anywhere, and tomorrow elsewhere: what it names needs trust as well.
+        place = next((each for each in (path, named) if each.is_relative_to(root)), None)
+        inside, name = place is not None, place.relative_to(root).as_posix() if place is not None else ""
+        found.append(UtilityFolder(path, "workspace" if inside else "configured", name))
+    return (*found, UtilityFolder(SHIPPED, "package"))
+
+
+def read_registry(
+    folders: Sequence[UtilityFolder],
+    *,
+    cache: ScanCache | None = None,
+    is_trusted: Callable[[str, str], bool],
+) -> UtilityRegistry:
+    """Read the utilities of folders.
+
+    Args:
+        folders: where to look, see `utility_folders`.
+        cache: of an earlier scan; folders that did not move since are not read again.
+        is_trusted: whether the person trusts a utility, by its trust name and its digest; see
+            `utility_trust.trusted_utilities`. Only asked about those of a workspace.
+
+    Returns:
+        the utilities and the problems; a folder that is not there has none.
+
+    Example:
+        >>> registry = read_registry(utility_folders(Path()), is_trusted=lambda name, digest: False)
+        >>> [each.origin for each in registry.utilities if each.trusted and each.origin == "workspace"]
+        []
+    """
+    known = cache.folders if cache is not None else {}
+    now: dict[str, _Scanned] = {}
+    facts: list[Any] = []
+    for folder in folders:
+        try:
+            names = _folders_in(folder)
+        except UtilityFolderError as error:
+            facts.append((folder, "", _Scanned(None, problems=(("", "", error.message),)), False))
+            continue
+        for name, is_link in names:
+            path = os.path.join(folder.path, name)  # noqa: PTH118 - of a thousand folders
+            scanned = now[path] = _scan(path, is_link, known.get(path))
+            trusted = scanned.manifest is not None and (
+                folder.origin != "workspace" or is_trusted(f"{folder.name}/{name}", scanned.digest)
+            )
+            facts.append((folder, name, scanned, trusted))
+    if cache is None:
+        return _registry(facts)
+    if cache.registry is None or not _are_same(facts, cache.facts):
+        cache.registry = _registry(facts)
+    cache.folders, cache.facts = now, facts
+    return cache.registry
+
+
+def _are_same(facts: list[Any], before: list[Any]) -> bool:
+    """Return whether two scans found the very same, without a comparison of all that was read."""
+    return len(facts) == len(before) and all(
+        one[0] == other[0] and one[1] == other[1] and one[2] is other[2] and one[3] == other[3]
+        for one, other in zip(facts, before, strict=True)
+    )
+
+
+def _registry(facts: Sequence[tuple[UtilityFolder, str, _Scanned, bool]]) -> UtilityRegistry:
+    """Return the registry of what was found: each folder's place, name and content, and whether it is trusted."""
+    problems: list[UtilityProblem] = []
+    found: list[Utility] = []
+    for folder, name, scanned, trusted in facts:
+        shown = folder.name or str(folder.path)
+        file = f"{shown}/{one_line(name)}" if name else shown
+        problems += [
+            UtilityProblem(f"{file}/{one_line(inner or FILE)}" if name else file, place, message)
+            for inner, place, message in scanned.problems
+        ]
+        if scanned.manifest is not None and scanned.files is not None:
+            trust_name = f"{folder.name}/{name}" if folder.origin == "workspace" else ""
+            place, hashes = folder.path / name, scanned.files.hashes
+            found.append(
+                Utility(scanned.manifest, place, folder.origin, scanned.digest, trusted, trust_name, hashes)
+            )
+    kept, collisions = _without_collisions(found)
+    problems += collisions
+    return UtilityRegistry(tuple(kept), tuple(problems), _revision(kept, problems))
+
+
+def rank(
+    registry: UtilityRegistry,
+    capability: str,
+    contract: Contract | None = None,
+    confidence: object = None,
+    threshold: float = THRESHOLD,
+    *,
+    by_model: bool = False,
+) -> CapabilityRanking:
+    """Rank the utilities that declare a capability, and choose one.
+
+    The order is that of the specification: contract, confidence, then priority, stability, version, name.
+
+    Args:
+        registry: what there is.
+        capability: ``domain.action``.
+        contract: of the step, see `step_violations`; None where nothing is known of it.
+        confidence: of the language model that planned the step; anything but a number from 0 to 1 counts as 0.
+        threshold: the least confidence.
+        by_model: whether a language model planned the step. Only then does confidence count; a confidence that is given
+            counts always.
+
+    Example:
+        >>> rank(UtilityRegistry(), "tg.scrape").reason
+        'no_capability_match'
+    """
+    if not is_capability(capability):
+        message = (
+            f"{one_line(str(capability)[:100])} is no capability: domain.action, small letters, digits and -."
+        )
+        return CapabilityRanking(capability, (), "invalid_capability", message)
+    rows = [
+        _judged(utility, contract, confidence, threshold, by_model or confidence is not None)
+        for utility in registry.candidates(capability)
+    ]
+    # Sorted by the last key first: sorting is stable.
+    rows.sort(key=lambda row: row.utility.id)
+    rows.sort(key=lambda row: _precedence(row.utility)[1:], reverse=True)
+    rows.sort(
+        key=lambda row: (row.utility.manifest.priority, row.utility.manifest.stability == "stable"),
+        reverse=True,
+    )
+    rows.sort(key=lambda row: _VERDICTS.index(row.verdict))
+    if rows and rows[0].verdict == "fits":
+        message = f"{rows[0].utility.id} serves {capability}{_lead(rows)}."
+        return CapabilityRanking(capability, tuple(rows), None, message)
+    if not rows:
+        return CapabilityRanking(capability, (), "no_capability_match", f"No utility declares {capability}.")
+    verdict = rows[0].verdict
+    reason: Literal["schema_incompatible", "low_confidence", "no_capability_match"] = (
+        "low_confidence"
+        if verdict == "low confidence"
+        else "schema_incompatible"
+        if verdict == "incompatible"
+        else "no_capability_match"
+    )
+    words = "; ".join(f"{row.utility.id}: {row.why}" for row in rows[:5])
+    return CapabilityRanking(
+        capability, tuple(rows), reason, f"No utility that may run serves {capability}. {words}"
+    )
+
+
+# In the order in which they are listed.
+_VERDICTS: tuple[Verdict, ...] = ("fits", "low confidence", "incompatible", "not ready", "not trusted")
+
+
+def as_confidence(value: object) -> float:
+    """Return a confidence, or 0 for what is none: missing, no number, not from 0 to 1.
+
+    >>> as_confidence(0.8), as_confidence(True), as_confidence(float("nan")), as_confidence("1"), as_confidence(None)
+    (0.8, 0.0, 0.0, 0.0, 0.0)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return 0.0
+    return float(value)
+
+
+def write_cache(registry: UtilityRegistry, workspace: Path) -> None:
+    """Write what the registry holds to ``state/registry-cache.json`` of a workspace, for people and other programs.
+
+    It is never read back: what is trusted, shown and run is what was parsed. ``state`` ignores itself in Git.
+
+    Raises:
+        OSError: it cannot be written, or a link stands in the way.
+    """
+    folder = PlainFolder(workspace, STATE_FOLDER)
+    if not folder.holds(".gitignore"):
+        folder.replace(".gitignore", b"*\n")
+    text = json.dumps(as_json(registry), ensure_ascii=False, indent=1)
+    folder.replace(CACHE_FILE, text.encode("utf-8", "backslashreplace"))
+
+
+def as_json(registry: UtilityRegistry) -> dict[str, Any]:
+    """Return what a registry holds as JSON has it, the hash of each manifest too."""
+    return {
+        "version": 1,
+        "revision": registry.revision,
+        "utilities": {
+            each.id: {
+                "folder": each.trust_name or str(each.folder),
+                "origin": each.origin,
+                "trusted": each.trusted,
+                "digest": each.digest,
+                "manifest_sha256": each.files[FILE].partition(" ")[0],
+                "description": each.manifest.description,
+                "capabilities": list(each.manifest.capabilities),
+                "stability": each.manifest.stability,
+                "priority": each.manifest.priority,
+                "idempotency": each.manifest.idempotency,
+            }
+            for each in registry.utilities
+        },
+        "capabilities": {
+            name: [each.id for each in utilities] for name, utilities in registry.capabilities.items()
+        },
+        "problems": [
+            {"file": each.file, "path": each.path, "message": each.message} for each in registry.problems
+        ],
+    }
+
+
+def missing_words(utility: Utility) -> str:
+    """Return what a utility needs on this machine that is not there, as a sentence without its dot; "" for nothing.
+
+    >>> missing_words(utility)  # doctest: +SKIP
+    'ffmpeg is not installed'
+    """
+    missing = missing_dependencies(utility)
+    words = [each.name if each.kind == "command" else f"the package {each.name}" for each in missing]
+    verb = "is" if len(words) == 1 else "are"
+    return f"{enumerate_words(words, 'and')} {verb} not installed" if words else ""
+
+
+def _folders_in(folder: UtilityFolder) -> list[tuple[str, bool]]:
+    """Return the names of the folders in a folder, sorted, and whether each is a link. Raises UtilityFolderError."""
+    try:
+        if folder.origin == "workspace" and stat.S_ISLNK(folder.path.lstat().st_mode):
+            raise UtilityFolderError("is a link, and links are not followed")
+        with os.scandir(folder.path) as entries:
+            names = []
+            for entry in entries:
+                link = entry.is_symlink()
+                if not entry.name.startswith(".") and (link or entry.is_dir()):
+                    names.append((entry.name, link))
+                    if len(names) > MOST_UTILITIES:
+                        raise UtilityFolderError(f"holds more than {MOST_UTILITIES:,} folders")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise UtilityFolderError(f"cannot be read: {error.strerror}") from None
+    return sorted(names)
+
+
+def _scan(path: str, is_link: bool, before: _Scanned | None) -> _Scanned:
+    """Read a folder, unless it is as it was before."""
+    if is_link:
+        return _unusable(path, "", "is a link, and links are not followed")
+    try:
+        signature = signature_of(path)
+        if before is not None and signature is not None and before.signature == signature:
+            return before
+        files = read_folder(Path(path), FILE)
+    except UtilityFolderError as error:
+        return _unusable(path, error.path, error.message)
+    if files.manifest is None:
+        faults: tuple[tuple[str, str, str], ...] = ()
+        if FILE in files.hashes:
+            faults = ((FILE, "", "is a link, and links are not followed"),)
+        elif os.path.lexists(os.path.join(path, FILE)):  # noqa: PTH118 - of a thousand folders
+            faults = ((FILE, "", "is no regular file"),)
+        return _Scanned(
+            signature, problems=faults
+        )  # without a manifest it is no utility's folder, or an unfinished one
+    try:
+        manifest = manifest_of(files.manifest, Path(path), FILE)
+    except WorkflowError as error:
+        listed = error.details["problems"]
+        return _Scanned(signature, problems=tuple((FILE, each["path"], each["message"]) for each in listed))
+    return _Scanned(signature, files, manifest, files.digest)
+
+
+def _unusable(path: str, inner: str, message: str) -> _Scanned:
+    """Return that a folder cannot be read; nothing is said of one that does not look like a utility's."""
+    there = os.path.lexists(os.path.join(path, FILE))  # noqa: PTH118 - of a thousand folders
+    return _Scanned(None, problems=((inner, "", message),) if there else ())
+
+
+def _without_collisions(found: Sequence[Utility]) -> tuple[list[Utility], list[UtilityProblem]]:
+    """Return one utility for each id, and a problem for each other one."""
+    kept: dict[str, Utility] = {}
+    problems = []
+    for utility in sorted(found, key=lambda each: (not each.trusted, _ORDER[each.origin])):
+        winner = kept.setdefault(utility.id, utility)
+        if winner is not utility:
+            why = "is trusted" if winner.trusted and not utility.trusted else "comes first"
+            problems.append(
+                UtilityProblem(
+                    f"{_place(utility)}/{FILE}",
+                    "/name",
+                    f"{utility.id} is left out: {_place(winner)} declares the same, and {why}",
+                )
+            )
+    ordered = sorted(
+        kept.values(), key=lambda each: (each.manifest.name, semver_key(each.manifest.version), each.id)
+    )
+    return ordered, sorted(problems, key=lambda each: each.file)
+
+
+def _place(utility: Utility) -> str:
+    return one_line(utility.trust_name or str(utility.folder))
+
+
+def _precedence(utility: Utility) -> tuple[Any, ...]:
+    manifest = utility.manifest
+    return utility.trusted, semver_key(manifest.version)
+
+
+def _judged(
+    utility: Utility, contract: Contract | None, confidence: object, threshold: float, counts: bool
+) -> RankedUtility:
+    """Return what becomes of one utility, by the gates in their order."""
+    manifest = utility.manifest
+    violations = () if contract is None else step_violations(contract, manifest.contract)
+    if not utility.trusted:
+        return RankedUtility(
+            utility, "not trusted", f"{utility.trust_name} is not trusted; see '%reyn trust'", violations
+        )
+    if missing := missing_words(utility):
+        return RankedUtility(utility, "not ready", missing, violations)
+    if violations:
+        first = violations[0]
+        more = f", and {len(violations) - 1} more" if len(violations) > 1 else ""
+        return RankedUtility(
+            utility,
+            "incompatible",
+            f"its {first.direction} does not fit at {first.path or 'its whole'}: {first.message}{more}",
+            violations,
+        )
+    if counts and as_confidence(confidence) < threshold:
+        return RankedUtility(
+            utility,
+            "low confidence",
+            f"the model's confidence is {as_confidence(confidence):g}, below {threshold:g}",
+        )
+    return RankedUtility(
+        utility, "fits", f"priority {manifest.priority}, {manifest.stability}, version {manifest.version}"
+    )
+
+
+def _lead(rows: Sequence[RankedUtility]) -> str:
+    """Return the end of the sentence that says why the first row is before the second."""
+    if len(rows) < 2 or rows[1].verdict != "fits":
+        return ", the only one that fits" if len(rows) > 1 else ""
+    first, second = rows[0].utility.manifest, rows[1].utility.manifest
+    if first.priority != second.priority:
+        return f" before {second.id}: priority {first.priority} is above {second.priority}"
+    if first.stability != second.stability:
+        return f" before {second.id}: {first.stability} comes before {second.stability}"
+    if semver_key(first.version) != semver_key(second.version):
+        return f" before {second.id}: its version is higher"
+    return f" before {second.id}: by name"
+
+
+def _revision(utilities: Sequence[Utility], problems: Sequence[UtilityProblem]) -> str:
+    facts = [[each.id, each.digest, str(each.folder), each.trusted] for each in utilities]
+    text = json.dumps([facts, [[each.file, each.path, each.message] for each in problems]])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
