@@ -1,0 +1,39 @@
+"""What the call of a step is given beside its arguments: its folder, and the time that is left of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+_current: ContextVar[StepPlace | None] = ContextVar("step_place", default=None)
+
+
+@dataclass(frozen=True)
+class StepPlace:
+    """Where a step runs.
+
+    Attributes:
+        folder: its own, below the workspace's root; it need not be there.
+        seconds: what is left of the time of its run.
+    """
+
+    folder: Path
+    seconds: float
+
+
+@contextmanager
+def step_place(place: StepPlace) -> Iterator[None]:
+    """Let the calls of a block, in this task and those that it begins, be those of a step."""
+    token = _current.set(place)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_step() -> StepPlace | None:
+    """Return where the step runs that the call is for; None for a call that is no step of a run."""
+    return _current.get()

@@ -1,0 +1,213 @@
+"""A run of a plan as it stands: its steps, how each ended, and how the whole did.
+
+Invariant: what is not known to have worked is never called done. A step that was under way when its run ended keeps a
+status of its own, since it may have done a part of its work.
+Source: the architecture of utilities and skills, 4 "workflow-executor"; its exit codes.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep
+
+WorkflowRunStatus = Literal[
+    "running",
+    "executed",
+    "preview",
+    "completed_with_skips",
+    "partial-complete",
+    "unroutable",
+    "blocked_by_policy",
+    "execution_failed",
+    "interrupted",
+]
+StepStatus = Literal[
+    "waiting", "running", "done", "failed", "timed_out", "skipped", "interrupted", "not_run", "preview"
+]
+EXIT_CODES: Mapping[WorkflowRunStatus, int] = {
+    "executed": 0,
+    "preview": 0,
+    "completed_with_skips": 0,
+    "execution_failed": 1,
+    "partial-complete": 2,
+    "unroutable": 3,
+    "blocked_by_policy": 4,
+    "interrupted": 130,  # as a shell has it after Ctrl-C
+    "running": 1,
+}
+UNDER_WAY: tuple[StepStatus, ...] = (
+    "running",
+    "timed_out",
+    "interrupted",
+)  # may have done part of their work
+
+
+@dataclass(frozen=True)
+class StepArtifact:
+    """A file that a step made: its path in the workspace, its SHA-256 ("" where it is not there, or unread), bytes."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class StepAttempt:
+    """One try of a step: when it began (seconds since the epoch), how long it took, and its error, "" for none."""
+
+    started_at: float
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """A step of a run.
+
+    Attributes:
+        step_id: of the plan's step.
+        operation: its capability, or its action.
+        tool: the utility that serves it, ``name@version``; None for an action.
+        status: "done"; "failed"; "timed_out" where the time of the run or of the call was over; "skipped" where its
+            failure was let pass, or where it needs what such a step did not give; "interrupted" where it was under
+            way when the run was; "not_run" where the run ended before; "waiting", "running" and "preview".
+        inputs: what it was given, with references replaced.
+        outputs: what it gave; empty unless it is done.
+        attempts: its tries in this run, in their order.
+        error: ``{"code", "message", "details"}`` of the last one that failed.
+        reason: why it did not run, in a sentence; "" where it did.
+        artifacts: files that it made.
+        tool_digest: the digest of what served it.
+        carried: whether its result is that of an earlier start of the run, which was not run again.
+    """
+
+    step_id: str
+    operation: str
+    tool: str | None = None
+    status: StepStatus = "waiting"
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    attempts: tuple[StepAttempt, ...] = ()
+    error: Mapping[str, Any] | None = None
+    reason: str = ""
+    artifacts: tuple[StepArtifact, ...] = ()
+    tool_digest: str = ""
+    carried: bool = False
+
+    @classmethod
+    def of(cls, step: WorkflowStep, status: StepStatus = "waiting", reason: str = "") -> StepRun:
+        """Return a step that has not run."""
+        return cls(step.step_id, step.operation, step.tool, status, reason=reason)
+
+    @property
+    def seconds(self) -> float:
+        """How long its tries took together."""
+        return sum(attempt.seconds for attempt in self.attempts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it, for models and programs."""
+        return {
+            "step_id": self.step_id,
+            "operation": self.operation,
+            "capability": None if SEPARATOR in self.operation else self.operation,
+            "tool": self.tool,
+            "status": self.status,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "attempts": len(self.attempts),
+            "seconds": round(self.seconds, 3),
+            "error": self.error,
+            **({"reason": self.reason} if self.reason else {}),
+            **({"artifacts": [each.path for each in self.artifacts]} if self.artifacts else {}),
+            **({"carried": True} if self.carried else {}),
+        }
+
+
+@dataclass(frozen=True)
+class WorkflowRun:
+    """A run of a plan that has ended, or that never began.
+
+    Attributes:
+        run_id: names its file.
+        status: how it ended; its number for a command line is `exit_code`.
+        steps: in the order of the plan.
+        outputs: what each step that is done gave, by its id.
+        text: for people: what was done, and what was not.
+        missing: the operations that were not done, ``<step_id> <capability>``.
+        seconds: how long it took.
+        problem: what went wrong beside the steps: a file of the run that cannot be written, say; "" for nothing.
+    """
+
+    run_id: str
+    status: WorkflowRunStatus
+    steps: tuple[StepRun, ...] = ()
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    text: str = ""
+    missing: tuple[str, ...] = ()
+    seconds: float = 0.0
+    problem: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """The number that a command would end with."""
+        return EXIT_CODES[self.status]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it, for models and programs."""
+        return {
+            "run_id": self.run_id,
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "steps": [step.as_json() for step in self.steps],
+            "outputs": dict(self.outputs),
+            "text": self.text,
+            "missing": list(self.missing),
+            "seconds": round(self.seconds, 3),
+            **({"problem": self.problem} if self.problem else {}),
+        }
+
+
+def unrunnable_status(plan: WorkflowPlan) -> Literal["partial-complete", "unroutable"] | None:
+    """Return the status with which a plan ends before it begins, None where it can run."""
+    if plan.status == "unroutable" or not plan.steps:
+        return "unroutable"
+    unserved = any(step.action is None and step.tool is None for step in plan.steps)
+    return "partial-complete" if plan.gaps or plan.status != "complete" or unserved else None
+
+
+def as_outputs(value: Any) -> dict[str, Any]:
+    """Return what an action gave as the outputs of its step: an object as it is, anything else as its ``result``.
+
+    >>> as_outputs({"rows": 3}), as_outputs([1, 2])
+    ({'rows': 3}, {'result': [1, 2]})
+    """
+    return dict(value) if isinstance(value, Mapping) else {"result": value}
+
+
+def read_run(data: Mapping[str, Any]) -> WorkflowRun:
+    """Return the run that `WorkflowRun.as_json` wrote; also of a dry run, whose steps have no state."""
+    steps = tuple(
+        StepRun(
+            each["step_id"],
+            each["operation"],
+            each.get("tool"),
+            each.get("status", data["status"]),
+            each.get("inputs") or {},
+            each.get("outputs") or {},
+            error=each.get("error"),
+            attempts=(StepAttempt(0.0, float(each["seconds"])),) if each.get("seconds") else (),
+            reason=each.get("reason") or shlex.join(each.get("argv") or ()),
+            artifacts=tuple(StepArtifact(path, "", 0) for path in each.get("artifacts", ())),
+            carried=each.get("carried", False),
+        )
+        for each in data["steps"]
+    )
+    return WorkflowRun(
+        data["run_id"], data["status"], steps, data["outputs"], data["text"], tuple(data["missing"]),
+        float(data.get("seconds", 0.0)), data.get("problem", ""),
+    )  # fmt: skip

@@ -1,0 +1,274 @@
+"""From a plan to its run: what serves each step now, whether the policy lets it run, and the calls of its steps.
+
+Invariants: whatever a caller says of a plan, its gaps and its policy are looked at anew before anything runs. Each step
+is a call of an action like any other, with its own permission, consent and record; nothing is allowed to it because the
+plan as a whole was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.catalog.names import ActionName, MalformedNameError
+from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
+from reyn_jupyter.runtime.call.call_scope import current_call
+from reyn_jupyter.runtime.call.json_arguments import NotJsonError, json_form
+from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
+from reyn_jupyter.workflows.execution.executor import (
+    ExecutionEvent,
+    RunLimits,
+    execute_plan,
+    unstarted_run,
+)
+from reyn_jupyter.workflows.execution.run_file import RunFile
+from reyn_jupyter.workflows.execution.step_place import StepPlace, step_place
+from reyn_jupyter.workflows.execution.workflow_run import as_outputs, unrunnable_status
+from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
+from reyn_jupyter.workflows.planning.llm_planner import model_asker
+from reyn_jupyter.workflows.planning.policy import PolicyInForce, PolicyViolation, violations
+from reyn_jupyter.workflows.planning.router import plan_request
+from reyn_jupyter.workflows.utilities.contract import Contract
+from reyn_jupyter.workflows.utilities.program import command_of
+from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH
+from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
+from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
+
+if TYPE_CHECKING:
+    from reyn_jupyter.catalog.action import Action
+    from reyn_jupyter.runtime.services import ToolContext
+    from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
+    from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep
+    from reyn_jupyter.workflows.utilities.manifest import Utility
+    from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
+    from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
+
+UTILITY = "utility"  # the category whose actions are utilities
+
+
+class Orchestrator:
+    """Looks at plans and runs them, for one call.
+
+    Args:
+        library: of the workspace.
+        context: of the call.
+        registry: the utilities of this moment, see `open`.
+    """
+
+    def __init__(self, library: WorkflowLibrary, context: ToolContext, registry: UtilityRegistry) -> None:
+        self._library, self._context, self._registry = library, context, registry
+        self._settings = context.services.settings().workflows
+
+    @classmethod
+    async def open(cls, library: WorkflowLibrary, context: ToolContext) -> Orchestrator:
+        """Return an orchestrator over the utilities as they are now; other calls go on while it looks for them."""
+        return cls(library, context, await asyncio.to_thread(library.registry))
+
+    async def cover(self, plan: WorkflowPlan) -> WorkflowPlan:
+        """Return a plan with what serves each of its steps now, and with its gaps."""
+        return await asyncio.to_thread(
+            cover,
+            plan,
+            self._registry,
+            self._settings.confidence,
+            known_actions=self._knows,
+            serving_actions=self._serving,
+        )
+
+    async def plan(self, text: str, inputs: Mapping[str, Any], *, use_model: bool = True) -> WorkflowPlan:
+        """Return the plan for a request, with what serves each of its steps.
+
+        Args:
+            text: the request.
+            inputs: values that steps may refer to.
+            use_model: let a language model plan what no rule takes, where there is one.
+
+        Raises:
+            WorkflowError: "validation", "policy_invalid", "llm_error".
+        """
+        models = self._context.services.models
+        return await plan_request(
+            text,
+            inputs=inputs,
+            rules=self._library.rules(),
+            registry=self._registry,
+            ask_model=model_asker(models) if use_model and models.is_there() else None,
+            threshold=self._settings.confidence,
+            max_llm_calls=self._library.policy().policy.max_llm_calls,
+            known_actions=self._knows,
+            serving_actions=self._serving,
+        )
+
+    def violations(self, plan: WorkflowPlan, policy: PolicyInForce) -> tuple[PolicyViolation, ...]:
+        """Return what of a plan that was covered the policy forbids."""
+        return violations(plan, policy.policy, self._is_safe, serves=self._serves)
+
+    async def run(
+        self,
+        plan: WorkflowPlan,
+        *,
+        run_id: str | None = None,
+        resume: bool = False,
+        force: bool = False,
+        dry: bool = False,
+        on_event: Callable[[ExecutionEvent], None] | None = None,
+    ) -> WorkflowRun | DryRun:
+        """Run a plan, or say what it would run.
+
+        Args:
+            plan: a sound one; it is covered anew.
+            run_id: of the run; a new one where it is None.
+            resume: go on with the run of this id.
+            force: run again what was under way there.
+            dry: run nothing.
+            on_event: hears what happens.
+
+        Raises:
+            WorkflowError: "policy_invalid", or what `execute_plan` raises.
+        """
+        policy = self._library.policy()
+        plan = await self.cover(plan)
+        if dry:
+            return dry_run(plan, self._command)
+        if (status := unrunnable_status(plan)) is not None:
+            return unstarted_run(plan, status)
+        run_file = self._run_file(run_id)
+        if resume:
+            # Its file may be anybody's, and what its steps gave may be a page's: later steps are judged by that.
+            told_by = f"what {self._context.workspace.relative(run_file.path)} tells of a run"
+            self._context.came_from(told_by)
+            if (call := current_call()) is not None:
+                call.run.note_origins([told_by])
+        if forbidden := self.violations(plan, policy):
+            problem = " ".join(each.reason for each in forbidden)
+            return unstarted_run(plan, "blocked_by_policy", None if resume else run_file, problem)
+
+        async def call_step(step: WorkflowStep, inputs: dict[str, Any], seconds: float) -> Mapping[str, Any]:
+            with step_place(StepPlace(run_file.step_folder(step.step_id), seconds)):
+                return await self._call(step, inputs)
+
+        return await execute_plan(
+            plan,
+            call_step=call_step,
+            limits=RunLimits(
+                policy.policy.max_run_seconds, policy.policy.max_tool_retries, self._settings.at_once
+            ),
+            run_file=run_file,
+            on_event=on_event,
+            is_safe=self._is_safe,
+            digest_of=self._digest,
+            artifact_paths=self._artifacts,
+            resume=resume,
+            force=force,
+        )
+
+    async def _call(self, step: WorkflowStep, inputs: dict[str, Any]) -> Mapping[str, Any]:
+        """Call what serves a step. Raises WorkflowError."""
+        utility = self._utility(step)
+        action = _action_of(step) if utility is None else f"{UTILITY}__{self._registry.entry(utility)}"
+        try:
+            value = await self._context.invoke(action, inputs)
+        except PermissionDeniedError as error:
+            raise WorkflowError(
+                error.message, error.hint, "permission_denied", {"retryable": False}
+            ) from error
+        except ActionError as error:
+            code: WorkflowErrorCode = "tool_failed"
+            if error.code in WORKFLOW_ERROR_CODES:
+                code = error.code
+            elif error.code == "call_timeout":
+                code = "tool_timeout"
+            raise WorkflowError(error.message, error.hint, code, {"kind": error.code}) from error
+        try:
+            return as_outputs(json_form(value))
+        except NotJsonError as error:
+            raise WorkflowError(f"It gave {error}.", "", "tool_invalid_output") from None
+
+    def _utility(self, step: WorkflowStep) -> Utility | None:
+        """Return the utility that a step runs: the one that serves it, or the one that its action names."""
+        if (served := self._registry.by_id.get(step.tool or "")) is not None:
+            return served
+        name = _parsed(_action_of(step))
+        if name is None or name.category != UTILITY:
+            return None
+        return self._registry.by_id.get(name.entry) or self._registry.best.get(name.entry)
+
+    def _knows(self, action: str) -> bool:
+        catalog, name = self._context.services.catalog(), _parsed(action)
+        return name is not None and (catalog is None or catalog.get(name) is not None)
+
+    def _is_safe(self, step: WorkflowStep) -> bool:
+        utility = self._utility(step)
+        if utility is not None:
+            return utility.manifest.idempotency == "safe"
+        action = self._action(step)
+        return action is not None and action.purity.repeatable
+
+    def _serving(self, capability: str) -> tuple[ServingAction, ...]:
+        """Return the actions that say that they serve a capability."""
+        catalog = self._context.services.catalog()
+        return tuple(
+            ServingAction(action.name.text, Contract(action.input_schema, action.output_schema or {}))
+            for action in (catalog.actions if catalog is not None else ())
+            if action.capability == capability
+        )
+
+    def _action(self, step: WorkflowStep) -> Action | None:
+        catalog, name = self._context.services.catalog(), _parsed(_action_of(step))
+        return catalog.get(name) if catalog is not None and name is not None else None
+
+    def _serves(self, step: WorkflowStep) -> Iterable[str]:
+        utility = self._utility(step)
+        return () if utility is None else utility.manifest.capabilities
+
+    def _digest(self, step: WorkflowStep) -> str:
+        utility, action = self._utility(step), self._action(step)
+        return utility.digest if utility is not None else "" if action is None else action.version
+
+    def _command(self, step: WorkflowStep) -> tuple[str, ...] | None:
+        utility = self._utility(step)
+        return None if utility is None else command_of(utility)
+
+    def _artifacts(self, step: WorkflowStep, outputs: Mapping[str, Any]) -> tuple[str, ...]:
+        utility = self._utility(step)
+        if utility is None:
+            return ()
+        marked = texts_of_format(utility.manifest.output_schema, outputs, (ARTIFACT_PATH,))
+        return tuple(dict.fromkeys(str(at(outputs, place)) for place in marked))
+
+    def _run_file(self, run_id: str | None) -> RunFile:
+        services = self._context.services
+        blobs = services.blobs
+        if blobs is None:
+            return RunFile(services.root, run_id, redact=services.redactor.value)
+
+        async def store(data: bytes) -> str:
+            return await blobs.store_bytes(data, action=str(self._context.name), run=self._context.run_id)
+
+        async def load(blob: str) -> bytes:
+            try:
+                return await blobs.load_bytes(blob)
+            except BlobStoreError as error:
+                raise LookupError(blob) from error
+
+        return RunFile(services.root, run_id, redact=services.redactor.value, store=store, load=load)
+
+
+def _action_of(step: WorkflowStep) -> str:
+    """Return the action that a step calls, by itself or as what serves its capability; "" for a utility."""
+    return step.action or step.tool or ""
+
+
+def _parsed(action: str) -> ActionName | None:
+    try:
+        return ActionName.parse(action)
+    except MalformedNameError:
+        return None
+
+
+def with_inputs(plan: WorkflowPlan, inputs: Mapping[str, Any]) -> WorkflowPlan:
+    """Return a plan with further inputs of its request, which come before those that it has."""
+    return replace(plan, request_inputs={**plan.request_inputs, **inputs})
