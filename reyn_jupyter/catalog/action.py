@@ -115,6 +115,7 @@ class Tool:
             so each time, and `permissions.after_untrusted` holds for the rest of the conversation.
         plan: what effects, preview and handler find as `ToolContext.plan`; its ``close()``, where it has one, is called
             when the call is over.
+        plan_is_slow: the plan may take long, so that it is made in a thread while other calls go on.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Tool:
     discloses: bool = False
     limits: CallLimits = NO_LIMITS
     plan: Plan | None = None
+    plan_is_slow: bool = False
     untrusted_output: bool = False
     unasked: str = ""
 
@@ -200,6 +202,8 @@ class Entry:
         entry, description, input_schema, open_schema: as an `Operation` has them.
         purity: overrides the tool's.
         version: of what stands behind it, where that can change under the same face: an "always" holds for one alone.
+        capability: what it does for plans, a domain and an action; "" where it serves none.
+        output_schema: JSON Schema of what it gives; None where that is not known.
     """
 
     entry: str
@@ -208,6 +212,8 @@ class Entry:
     purity: Purity | None = None
     open_schema: bool = False
     version: str = ""
+    capability: str = ""
+    output_schema: Schema | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +332,7 @@ class Action:
         purity_varies: the tool says the purity of a call by its arguments, see `call_purity.purity_of_call`.
         is_foreign: its face is somebody else's, or what stands behind it another version's, and may change from one
             day to the next.
-        version: see `Entry`.
+        version, capability, output_schema: see `Entry`.
     """
 
     name: ActionName
@@ -338,6 +344,8 @@ class Action:
     purity_varies: bool = False
     is_foreign: bool = False
     version: str = ""
+    capability: str = ""
+    output_schema: Schema | None = None
 
     @cached_property
     def short_description(self) -> str:

@@ -70,8 +70,10 @@ def arrival_of(
         forgive: see `prepare`.
     """
     try:
-        parsed = ActionName.parse(name)
-        action = snapshot.get(parsed)
+        action = snapshot.named(name)
+        if action is None:
+            parsed = ActionName.parse(name)
+            action = snapshot.get(parsed)
         if action is not None:
             rule = snapshot.tables.rule(action.name)
             if rule is None or rule.calls is calls_nothing:

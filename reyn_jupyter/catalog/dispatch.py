@@ -87,14 +87,6 @@ class CatalogError(Exception):
 
 
 @dataclass(frozen=True)
-class ResolvedAction:
-    """A call as resolved: the tool that runs, and the arguments it gets."""
-
-    target_tool_name: str
-    target_args: Arguments
-
-
-@dataclass(frozen=True)
 class DispatchRule:
     """One row of a table. `transform` is (entry, arguments) → the target's arguments; `calls` as in `Operation`."""
 
@@ -102,8 +94,8 @@ class DispatchRule:
     transform: Callable[[str, Arguments], Arguments]
     calls: CalledRule = calls_nothing
 
-    def apply(self, name: ActionName, args: Mapping[str, object]) -> ResolvedAction:
-        """Return the resolved call. Raises CatalogError when the transform fails, which no valid arguments cause."""
+    def target_args(self, name: ActionName, args: Mapping[str, object]) -> Arguments:
+        """Return what the target gets. Raises CatalogError when the transform fails, which no valid arguments cause."""
         try:
             target_args = self.transform(name.entry, dict(args))
         except Exception as error:
@@ -115,7 +107,7 @@ class DispatchRule:
             raise CatalogError(
                 name.category, f"its argument transform gave a {type(target_args).__name__}, no dict"
             )
-        return ResolvedAction(self.target_tool_name, target_args)
+        return target_args
 
 
 class ToolRegistry(Mapping[str, Tool]):

@@ -17,7 +17,6 @@ from reyn_jupyter.catalog.dispatch import CatalogError, tools_of
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError, is_category_name
 from reyn_jupyter.catalog.schema_check import check_schema, read_schema
 from reyn_jupyter.catalog.text_normalization import quoted
-from reyn_jupyter.support.encoding import clip_line
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -55,7 +54,7 @@ def _check_tool(tool: object, refuse: Callable[[str], CatalogError]) -> None:
 
 
 def hidden_reason(category: Category) -> str | None:
-    """Return why a category is not offered now; None where it is.
+    """Return why a category is not offered now, in its own words; None where it is.
 
     Raises:
         CatalogError: the category's own function fails, or gives neither None nor a sentence.
@@ -66,7 +65,7 @@ def hidden_reason(category: Category) -> str | None:
         raise CatalogError(category.name, f"its `hidden` failed with {type(error).__name__}") from error
     if why is not None and (not isinstance(why, str) or not why.strip()):
         raise CatalogError(category.name, "its `hidden` gave neither None nor a sentence that says why")
-    return why if why is None else clip_line(why, 300)
+    return why
 
 
 class FaceChecker:

@@ -48,6 +48,8 @@ def find(snapshot: CatalogSnapshot, name: ActionName | str) -> Action:
     if isinstance(name, ActionName):
         parsed = name
     elif isinstance(name, str):
+        if (exact := snapshot.named(name)) is not None:
+            return exact
         try:
             parsed = ActionName.parse(name)
         except MalformedNameError:
@@ -73,8 +75,7 @@ def bind(snapshot: CatalogSnapshot, action: Action, args: Mapping[str, object]) 
     rule = snapshot.tables.rule(action.name)
     if rule is None:
         raise CatalogError(action.name.category, f"it has no rule for {quoted(action.name.text)}")
-    target = rule.apply(action.name, args)
-    return snapshot.tools[target.target_tool_name], target.target_args
+    return snapshot.tools[rule.target_tool_name], rule.target_args(action.name, args)
 
 
 def _malformed(snapshot: CatalogSnapshot, text: str) -> UnknownActionError:

@@ -22,7 +22,7 @@ from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, hidden
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.taxonomy import in_order
 from reyn_jupyter.catalog.text_normalization import fold, quoted
-from reyn_jupyter.support.encoding import clean
+from reyn_jupyter.support.encoding import clean, clip_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -61,7 +61,8 @@ class CategorySlice:
         for before, after in pairwise(actions):
             if before.name.text == after.name.text:
                 raise CatalogError(category.name, f"its entry {quoted(after.name.entry)} is there twice")
-        built = cls(category, tuple(actions), hidden_reason(category))
+        why = hidden_reason(category)
+        built = cls(category, tuple(actions), None if why is None else clip_line(why, 300))
         if len(actions) > DERIVED_AT_ONCE:
             _ = built.by_entry, built.folded, built.joined
         return built
@@ -120,6 +121,8 @@ def _action(
         purity_varies=not isinstance(purity, Purity),
         is_foreign=face.open_schema or not tool.is_built_in or bool(version),
         version=version,
+        capability=face.capability if isinstance(face, Entry) else "",
+        output_schema=face.output_schema if isinstance(face, Entry) else None,
     )
 
 
@@ -246,8 +249,16 @@ class CatalogSnapshot:
 
     def get(self, name: ActionName) -> Action | None:
         """Return the action of a name when it is on offer, else None; in constant time."""
-        part = self.slices.get(name.category)
-        return part.by_entry.get(name.entry) if part is not None and part.visible else None
+        return self._on_offer(name.category, name.entry)
+
+    def named(self, text: str) -> Action | None:
+        """Return the action on offer whose qualified name is a text to the letter; a near one has to be parsed."""
+        category, _, entry = text.partition(SEPARATOR)
+        return self._on_offer(category, entry)
+
+    def _on_offer(self, category: str, entry: str) -> Action | None:
+        part = self.slices.get(category)
+        return part.by_entry.get(entry) if part is not None and part.visible else None
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.visible)

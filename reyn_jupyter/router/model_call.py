@@ -140,7 +140,7 @@ class ModelCaller:
         self._retries: list[Retry] = []
         self._scheduled: Callable[[Retry], None] = lambda retry: None
         policy = RetryPolicy(retries=self._limits.retries)
-        self._patient = RetryingModel(model, policy, on_retry=self._on_retry)
+        self._patient = RetryingModel(model, policy, on_retry=self._on_retry, log=services.call_log)
 
     def offer(self, run: Run) -> Offer:
         """Return the tools that the model is offered now."""

@@ -50,6 +50,18 @@ class PermissionDeniedError(ActionError):
         super().__init__(message, hint, code=DENIED)
 
 
+class ModelFailedError(ActionError):
+    """A language model that failed, or that is not configured, see `ModelAccess.complete`.
+
+    Attributes:
+        kind: of the failure, as `models.base.ErrorKind` has it: "auth", "rate_limited".
+    """
+
+    def __init__(self, message: str, hint: str, kind: str) -> None:
+        super().__init__(message, hint, code="model_failed")
+        self.kind = kind
+
+
 class CallTimeoutError(ActionError):
     """A call took longer than its limit allows, and was cancelled."""
 

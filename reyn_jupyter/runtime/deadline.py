@@ -64,6 +64,13 @@ class Deadline:
         self._timer: asyncio.TimerHandle | None = None
         self._ending: _Ending | None = None
 
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left now, None without a limit."""
+        if self._left is None or self._timer is None or self._ending is None:
+            return self._left
+        return max(0.0, self._left - (self._ending.get_loop().time() - self._since))
+
     async def within(self, begin: Callable[[], Awaitable[object]]) -> object:
         """Return what the work gives that `begin` begins. Raises what it raises.
 
@@ -119,9 +126,9 @@ class Deadline:
     def _stand_still(self) -> None:
         if self._timer is None or self._left is None or self._ending is None:
             return
+        self._left = self.left
         self._timer.cancel()
         self._timer = None
-        self._left = max(0.0, self._left - (self._ending.get_loop().time() - self._since))
 
     def _pass(self) -> None:
         self._timer = None

@@ -19,6 +19,7 @@ from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
+from reyn_jupyter.models.call_log import ModelCallLog
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.access.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, NoMcpAdmin
@@ -65,6 +66,11 @@ def _nobody_looks(category_name: str) -> None:
 
 def _no_use(action: str) -> None:
     """Know of no use: nobody counts."""
+
+
+def _no_catalog() -> CatalogSnapshot | None:
+    """Have no catalog: there is no session."""
+    return None
 
 
 class ActionSearch(Protocol):
@@ -120,8 +126,10 @@ class Services:
         peers: asks other agents, for the call under way.
         python: whether Python may run in the kernel; off unless the person switched it on.
         reversals: what takes back what calls did to the notebook.
+        call_log: shows each call of a language model where the person asked for that; None where nobody looks.
         own_folder: where the person's own files about this workspace lie, outside of it, so that nothing that was
             cloned is among them; None where nothing is kept.
+        catalog: the catalog as it was last read; None where a category is used without a session.
         last_use: when an action of this name last worked, in seconds since the epoch; None where no use is known.
     """
 
@@ -149,8 +157,10 @@ class Services:
     peers: PeerAccess = field(default_factory=NoPeers)
     python: PythonSwitch = field(default_factory=PythonSwitch)
     reversals: Reversals = field(default_factory=Reversals)
+    catalog: Callable[[], CatalogSnapshot | None] = _no_catalog
     last_use: Callable[[str], float | None] = _no_use
     own_folder: Path | None = None
+    call_log: ModelCallLog | None = None
 
 
 @dataclass(frozen=True)
@@ -205,7 +215,14 @@ def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
 
 
-def _own(path: str) -> None:
+class WhoseFile(Protocol):
+    """Says why a file, or one below a folder, may not be the person's own."""
+
+    def __call__(self, path: str, *, folder: bool = False) -> str | None:
+        """Return it in a few words; None where the file is the person's own."""
+
+
+def _own(path: str, *, folder: bool = False) -> None:
     """Say of no file that it may be a stranger's: no run has settings that name some."""
 
 
@@ -263,7 +280,8 @@ class ToolContext:
         came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
             for tools with `untrusted_output`, which are named by their action otherwise.
         origins: give where texts of others came from that the model has read in this conversation.
-        whose: say why a file of the workspace may not be the person's own, in a few words; None where it is.
+        whose: say why a file of the workspace may not be the person's own, in a few words; None where it is. With
+            ``folder=True`` the files below a folder count.
         reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
@@ -285,7 +303,7 @@ class ToolContext:
     invoke: Invoke = _uncalled
     came_from: Callable[[str], None] = _unmarked
     origins: Callable[[], tuple[str, ...]] = tuple
-    whose: Callable[[str], str | None] = _own
+    whose: WhoseFile = _own
     reversible: Callable[[Reversal], None] = _unkept
     plan: Any = None
 

@@ -242,7 +242,8 @@ def _command_rule(text: str) -> TargetRule:
 
 
 def _server_tool(target: str) -> str:
-    server, slash, tool = (part.strip() for part in target.partition("/"))
+    server, slash, tool = target.partition("/")
+    server, tool = server.strip(), tool.strip()
     if not server or (slash and not tool):
         raise TargetError(f"{target[:80]!a} is no tool of a server: write server/tool.")
     return f"{server}/{tool}" if slash else server

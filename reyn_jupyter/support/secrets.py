@@ -262,9 +262,10 @@ class Redactor:
             return value
         if depth >= DEEPEST:
             return _NESTED
+        clean = self._secrets.clean
         changed: list[Any] | None = None
         for place, item in enumerate(value):
-            made = self._value(item, depth + 1)
+            made = item if type(item) is str and item in clean else self._value(item, depth + 1)
             if made is not item:
                 changed = list(value) if changed is None else changed
                 changed[place] = made

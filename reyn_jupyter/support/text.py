@@ -81,6 +81,26 @@ def meant_clause(given: object, names: Iterable[str]) -> str:
     return f"; did you mean {near!r}?" if near is not None else ""
 
 
+class MeantClauses:
+    """Offer the nearest name for the first faults of a text, and none after them: each is a look at every name.
+
+    Args:
+        most: how many are offered.
+
+    >>> meant = MeantClauses(1)
+    >>> meant("pth", ["path"]), meant("pth", ["path"])
+    ("; did you mean 'path'?", '')
+    """
+
+    def __init__(self, most: int = 20) -> None:
+        self._left = most
+
+    def __call__(self, given: object, names: Iterable[str]) -> str:
+        """Return what `meant_clause` gives, or nothing where that was asked often enough."""
+        self._left -= 1
+        return meant_clause(given, names) if self._left >= 0 else ""
+
+
 def enumerate_words(words: Sequence[str], conjunction: str = "and") -> str:
     """Return words as a sentence has them: ``a, b and c``.
 

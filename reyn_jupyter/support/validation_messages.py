@@ -27,6 +27,7 @@ _NEEDED = {
     "bool_parsing": "on or off is needed",
     "string_type": "text is needed",
     "tuple_type": "a list is needed",
+    "list_type": "a list is needed",
     "dict_type": "a mapping is needed",
     "mapping_type": "a mapping is needed",
     "model_type": "a mapping is needed",
@@ -76,7 +77,7 @@ def reason(item: Mapping[str, Any], names: Sequence[str] = (), choices: Sequence
         said = f"{_NEEDED[kind].format(**context)}, not {quote_value(given)}"
         return (
             f"{said}; put it into one: [{quote_value(given)}]"
-            if kind == "tuple_type" and _single(given)
+            if kind in ("tuple_type", "list_type") and _single(given)
             else said
         )
     return f"{item['msg'].replace('Input should', 'it should')}, not {quote_value(given)}"

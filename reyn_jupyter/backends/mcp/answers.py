@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.parts.content_parts import Audience, ContentPart, ContentParts
@@ -94,8 +93,9 @@ def _decoded(mime: str, data: str, uri: str | None, audience: Audience) -> Conte
 
 
 def _audience(annotations: Any) -> Audience:
-    roles: Iterable[str] = (annotations.audience if annotations is not None else None) or ()
-    match sorted(set(roles)):
+    if annotations is None:
+        return "all"
+    match sorted(set(annotations.audience or ())):
         case ["user"]:
             return "person"
         case ["assistant"]:

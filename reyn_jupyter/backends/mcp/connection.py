@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import ValidationError
+
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
 from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp.server_log import ServerLog
@@ -433,7 +435,6 @@ class ServerConnection:
 
     async def _sent(self, send: Callable[[Client], Awaitable[T]], call: _Call) -> T:
         from mcp import MCPError
-        from pydantic import ValidationError
 
         for is_last in (False, True):
             client, life = await self._opened()

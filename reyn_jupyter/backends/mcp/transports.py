@@ -8,7 +8,6 @@ connection where it is as much as a message may be, without one in between.
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 LARGEST_MESSAGE = 32 << 20
 CONNECT_SECONDS = 15.0
 _CHUNK = 1 << 16
-_ANSWER = re.compile(rb'"id"\s*:\s*([0-9]{1,9})\b')
-_LOOKED_AT = 200  # bytes of a line that cannot be read, at either end
 _LEAST_LINE = 1_000  # bytes that a line beside the protocol counts at least: it costs work, however short
 _ENDED = 0.5  # seconds that a program may take to end by itself once its input is closed
 
@@ -105,11 +102,13 @@ async def _end(program: ServerProgram) -> None:
 async def _read(program: ServerProgram, incoming: Any, log: ServerLog, ended: Ended) -> None:
     import anyio
 
+    from reyn_jupyter.backends.mcp.messages import message_of
+
     reason = "its program ended"
     try:
         beside = 0
         async for line in _lines(program):
-            message = _message(line)
+            message = message_of(line)
             if message is None:
                 beside += max(len(line), _LEAST_LINE)
                 log.feed(line[:_CHUNK] + b"\n")
@@ -148,26 +147,6 @@ async def _lines(program: ServerProgram) -> AsyncIterator[bytes]:
             yield b"".join(held)
             held, size = [piece], len(piece)
     yield b"".join(held)
-
-
-def _message(line: bytes) -> Any:
-    """Return the message of a line; None where it is none.
-
-    An answer that cannot be read (it is nested too deep, say) becomes the failure of what it answers.
-    """
-    from mcp.shared.message import SessionMessage
-    from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-
-    if not line.lstrip().startswith(b"{"):
-        return None
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
-        found = _ANSWER.search(line[:_LOOKED_AT]) or _ANSWER.search(line[-_LOOKED_AT:])
-        if found is None or not line.lstrip().startswith(b'{"jsonrpc"'):
-            return None
-        error = ErrorData(code=PARSE_ERROR, message="its answer could not be read")
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
 
 
 async def _write(program: ServerProgram, outgoing: Any) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -126,9 +125,10 @@ class SchemaValidator:
         engine = self._engine
         if self._costs is not None and self._cost(args) > MOST_EVALUATIONS:
             return False
-        with suppress(UnicodeEncodeError):  # half a character, which is not JSON's
+        try:
             return engine.is_valid(args)
-        return False
+        except UnicodeEncodeError:  # half a character, which is not JSON's
+            return False
 
     def fits(self, name: str, value: Any) -> bool:
         """Return whether a value fits one parameter."""

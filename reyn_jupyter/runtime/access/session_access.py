@@ -6,7 +6,7 @@ names a secret needs consent, a rule, or a person's call by hand. Where a sessio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
@@ -55,7 +55,17 @@ class Completion:
 class ModelAccess(Protocol):
     """The language model of the session."""
 
-    async def complete(self, prompt: str, *, system: str = "", model: str | None = None) -> Completion:
+    def is_there(self) -> bool:
+        """Return whether there is one to ask: the offline model knows its own skills alone, and is none."""
+
+    async def complete(
+        self,
+        prompt: str,
+        *,
+        system: str = "",
+        model: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Completion:
         """Return what a model says to a prompt; no tools are offered to it.
 
         Within a call it counts as a step of the turn, in tokens and dollars too, and stands in the call's inner run.
@@ -64,9 +74,11 @@ class ModelAccess(Protocol):
             prompt: redacted before it goes out.
             system: the system message; none where it is empty.
             model: "light", "standard" or "strong"; the model of the turn, or else of the session, when None.
+            schema: of a JSON object that is to be the answer. A provider that does not know of it is not told, so that
+                the prompt should say it too; the answer is text in any case, and nobody has checked it.
 
         Raises:
-            ActionError: the model failed, or is not configured. LimitReachedError: the turn may use no more.
+            ModelFailedError: the model failed, or is not configured. LimitReachedError: the turn may use no more.
             PermissionDeniedError: it runs on a host that the call may not reach.
         """
 
@@ -146,6 +158,12 @@ class TrustAccess(Protocol):
     def memories(self) -> MemoryOwnership:
         """Return which memories are the person's own."""
 
+    def hashes(self) -> Mapping[str, str]:
+        """Return the SHA-256 of everything that the person trusts in the workspace, by its name."""
+
+    def keep(self, content: bytes, name: str) -> None:
+        """Trust what the person's own call has just made. Raises StateError where the trust cannot be kept."""
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -197,7 +215,17 @@ class NoAccess:
     async def get(self, name: str, /) -> NoReturn:
         self._refuse(name)
 
-    async def complete(self, prompt: str, *, system: str = "", model: str | None = None) -> NoReturn:
+    def is_there(self) -> bool:
+        return False
+
+    async def complete(
+        self,
+        prompt: str,
+        *,
+        system: str = "",
+        model: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> NoReturn:
         self._refuse("a model")
 
     @property
@@ -224,6 +252,12 @@ class NoAccess:
     @property
     def memories(self) -> MemoryOwnership:
         return EveryMemory()
+
+    def hashes(self) -> Mapping[str, str]:
+        return {}
+
+    def keep(self, content: bytes, name: str) -> None:
+        """Keep nothing: there is nobody whose trust it could be."""
 
     @property
     def missing(self) -> str | None:

@@ -6,8 +6,7 @@ belong to no call: nobody can be asked for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -44,11 +43,6 @@ def current_call() -> ScopedCall | None:
     return _call.get()
 
 
-@contextmanager
-def call_scope(call: ScopedCall) -> Iterator[None]:
-    """Let code run for a call."""
-    token = _call.set(call)
-    try:
-        yield
-    finally:
-        _call.reset(token)
+def enter_call(call: ScopedCall) -> None:
+    """Let what runs in this context from now on run for a call."""
+    _call.set(call)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from reyn_jupyter.catalog.action import Action, Arguments, Arrival, Tool
+from reyn_jupyter.catalog.action import Action, Arguments, Arrival, CalledAction, Tool
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.call_by_name import arrival_of, called_action, prepare_call
 from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
@@ -31,7 +31,7 @@ from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import ActionError, CallTimeoutError, text_of
 from reyn_jupyter.runtime.call.call_places import CallPlaces
-from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
 from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
@@ -60,7 +60,10 @@ from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolCont
 Enter = Callable[[Action, Tool, ToolContext, Run], Awaitable[tuple[Tool, ToolContext]]]
 
 
-@dataclass(frozen=True)
+# Values that live as long as one call are no frozen dataclasses: making one of those takes ten times as long.
+
+
+@dataclass(slots=True)
 class ActionCall:
     """A call as it came: the wrapper and arguments as given, the name and inner arguments that they mean."""
 
@@ -77,7 +80,7 @@ class ActionCall:
         return ActionCall(self.id, name, args, self.wrapper, self.given, flags, self.step)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class PlannedCall:
     """A call that is ready to run.
 
@@ -343,14 +346,15 @@ class Invoker:
         call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
         reports, tool = Reports(), run.snapshot.tools[action.target_tool_name]
         progress = CallProgress(call.id, run.log, self._services.redactor)
+        context = self._context(call.id, action, run, reports, progress)
         task = _task()
         try:
             try:
                 try:
-                    call, resolved = await self._completed(call, resolved, action, run, reports)
+                    call, resolved = await self._completed(call, resolved, tool, context)
                 finally:
                     run.log.append(resolved)
-                outcome = await self._run(call, action, resolved.inner, run, reports, progress)
+                outcome = await self._run(call, action, resolved.inner, context, run, reports, progress)
             except BaseException as error:
                 progress.end()
                 reports.partial = progress.partial
@@ -368,13 +372,12 @@ class Invoker:
         return outcome
 
     async def _completed(
-        self, call: ActionCall, resolved: ActionResolved, action: Action, run: Run, reports: Reports
+        self, call: ActionCall, resolved: ActionResolved, tool: Tool, context: ToolContext
     ) -> tuple[ActionCall, ActionResolved]:
         """Return a person's call, and its event, with what the action fills in; any other call as it is."""
-        complete = run.snapshot.tools[action.target_tool_name].complete
-        if complete is None or run.actor != "person":
+        if tool.complete is None or context.actor != "person":
             return call, resolved
-        args = await complete(call.args, self._context(call, action, run, reports))
+        args = await tool.complete(call.args, context)
         if args == call.args:
             return call, resolved
         redactor = self._services.redactor
@@ -382,7 +385,10 @@ class Invoker:
         redactions = () if inner is args else redactor.redactions(args)
         return replace(call, args=args), replace(resolved, inner=inner, redactions=redactions)
 
-    def _context(self, call: ActionCall, action: Action, run: Run, reports: Reports) -> ToolContext:
+    def _context(
+        self, call: str, action: Action, run: Run, reports: Reports, progress: CallProgress
+    ) -> ToolContext:
+        """Return the surroundings of a call, as they are until it is allowed."""
         return ToolContext(
             self._services,
             action.name,
@@ -392,10 +398,12 @@ class Invoker:
             reports.changes.append,
             reports.sources.append,
             lambda change: self._changing(call, change, run),
+            may_read=lambda path: self._gate.may_read(path, run),
+            report=progress.report,
             came_from=reports.origins.append,
             origins=lambda: tuple(run.outermost.origins),
-            whose=lambda path: whose(path, run, self._services.trust, folder=False),
-            reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
+            whose=lambda path, *, folder=False: whose(path, run, self._services.trust, folder=folder),
+            reversible=lambda reversal: self._services.reversals.keep(run.id, call, reversal),
         )
 
     async def _interrupted(
@@ -412,15 +420,17 @@ class Invoker:
         call: ActionCall,
         action: Action,
         recorded_args: Any,
+        context: ToolContext,
         run: Run,
         reports: Reports,
         progress: CallProgress,
     ) -> Outcome:
         check_circle(run, action.name.text, call.args)
-        context = replace(self._context(call, action, run, reports), report=progress.report)
-        opened = await self._opened(action, call.args, context, run)
+        called = called_action(run.snapshot, action, call.args)
+        opened = await self._opened(action, called, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
-        described = self._described(action, call.args, run)
+        # What a person consents to: of a call by name, the description and schema of the one that is called.
+        described = action if called is None else called[0]
         judged = JudgedCall(
             call.id,
             call.step,
@@ -433,8 +443,11 @@ class Invoker:
             _judged_name(action, described, run.snapshot),
             _restricting_names(action, described, run.snapshot),
         )
-        with planned(tool, target_args, context) as context:
+        context = await with_plan(tool, target_args, context)
+        try:
             return await self._allowed(judged, recorded_args, context, run, reports, progress)
+        finally:
+            close_plan(context)
 
     async def _allowed(
         self,
@@ -448,12 +461,9 @@ class Invoker:
         """Run a call that is planned, if the rules or the person allow it, or answer it from the record."""
         name, tool = judged.name, judged.tool
         effects = tuple(tool.effects(judged.arguments, context))
-        verdict = self._gate.judge(judged, effects, run)
-        context = replace(
-            context,
-            file_verdict=self._gate.rules_of_files(judged, effects, run),
-            may_read=lambda path: self._gate.may_read(path, run),
-        )
+        verdict, of_files = self._gate.judge(judged, effects, run)
+        if of_files is not None:
+            context = replace(context, file_verdict=of_files)
         replays = run.recorded
         if replays is not None and not replays.runs_again(judged.step, judged.purity.repeatable):
             if self._gate.may_be_recorded(judged, effects, verdict, run):
@@ -472,8 +482,11 @@ class Invoker:
         if tool is judged.tool and entered is context:
             return await self._handled(judged, effects, context, run, reports, progress)
         # It is another world, in which another plan holds.
-        with planned(tool, judged.arguments, entered) as entered:
+        entered = await with_plan(tool, judged.arguments, entered)
+        try:
             return await self._handled(replace(judged, tool=tool), effects, entered, run, reports, progress)
+        finally:
+            close_plan(entered)
 
     async def _handled(
         self,
@@ -503,16 +516,16 @@ class Invoker:
         return self._kept(judged.id, run, outcome)
 
     @staticmethod
-    def _described(action: Action, args: Arguments, run: Run) -> Action:
-        """Return the action whose description and schema a person consents to: of a call by name, the one called."""
-        called = called_action(run.snapshot, action, args)
-        return action if called is None else called[0]
-
-    async def _opened(self, action: Action, args: Arguments, context: ToolContext, run: Run) -> Arguments:
+    async def _opened(
+        action: Action,
+        called: tuple[Action, CalledAction] | None,
+        args: Arguments,
+        context: ToolContext,
+        run: Run,
+    ) -> Arguments:
         """Return a call's arguments with references opened, those for an action called by name by its schema."""
         tool = run.snapshot.tools[action.target_tool_name]
         opening = partial(open_references, remote=tool.remote, discloses=tool.discloses or tool.remote)
-        called = called_action(run.snapshot, action, args)
         held = args.get(called[1].held_by) if called is not None else None
         if called is None or not isinstance(held, dict):
             return await opening(action.input_schema, args, context)
@@ -522,9 +535,9 @@ class Invoker:
         inner = await opening(target.input_schema, held, context)
         return {name: inner if name == place else opened[name] for name in args}
 
-    def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:
+    def _changing(self, call: str, change: FileChange, run: Run) -> None:
         said = self._services.redactor.value(asdict(change))
-        run.log.append(FileChanging(call=call.id, at=time.time(), **said))
+        run.log.append(FileChanging(call=call, at=time.time(), **said))
 
     @staticmethod
     def _kept(call: str, run: Run, outcome: Outcome) -> Outcome:

@@ -90,7 +90,7 @@ class OutcomeBuilder:
         if tool.guides and issubclass(type(value), dict):
             text = written(self.bounded(cast("dict[str, Any]", value), run))
             return Outcome(text, True, text, value, size=len(text.encode()), name=name, **reports.kept)
-        policy = output_policy(run.settings.outputs)
+        policy, value = output_policy(run.settings.outputs), lone_value(value)
         delivered = await deliver(
             value,
             store=self._services.blobs,
@@ -262,7 +262,6 @@ def output_policy(outputs: Outputs) -> OutputPolicy:
 def plain(value: object) -> object:
     """Return a handler's value for ordinary code, taken out of its marker of the outputs room where it has one."""
     # By its type alone: a person's object may answer for its __class__ with code of its own.
-    value = lone_value(value)
     if issubclass(type(value), Stored):
         value = cast("Stored", value).content
     if issubclass(type(value), Text | Inline):

@@ -29,11 +29,14 @@ from reyn_jupyter.support.text import clip_middle
 
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
 
+# The rules' word on a file, by its path.
+FileRules = Callable[[str], FileDecision]
+
 # Keeps patterns, bound to what an action says of itself where it is somebody else's; raises StateError when it cannot.
 Remember = Callable[[Sequence[str], ActionFace | None], None]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen, like all that is made for one call
 class JudgedCall:
     """A call as the gate sees it.
 
@@ -90,11 +93,23 @@ class PermissionGate:
         self._remember = remember
         self._line = QuestionLine()
 
-    def judge(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
-        """Return the verdict of the rules alone, without asking the person."""
-        actor, face, policy = _judged_actor(run), call.described.face, self._policy(run.settings)
+    def judge(
+        self, call: JudgedCall, effects: Sequence[Effect], run: Run
+    ) -> tuple[PermissionVerdict, FileRules | None]:
+        """Return the verdict of the rules alone, without asking the person, and their word on files, if any.
+
+        That is on each file that the call opens once it is allowed; see `Policy.of_files`.
+        """
+        policy = self._policy(run.settings)
+        return self._judged(policy, call, effects, run), self._of_files(policy, call, effects, run)
+
+    @staticmethod
+    def _judged(policy: Policy, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+        actor, face = _judged_actor(run), call.described.face
         # What a rule restricts under the name of what is called is restricted, whatever the call goes through.
-        others = [name for name in call.restricting_names if name != call.judged_name]
+        others = [
+            name for name in call.restricting_names if name != call.judged_name and policy.has_restrictions
+        ]
         for name in others:
             denied = policy.decide(name, call.purity, effects, "person")
             if denied.decision == "deny":
@@ -105,22 +120,19 @@ class PermissionGate:
         if verdict.decision == "allow" and verdict.by not in ("person", "approve"):
             found = (policy.decide(each, call.purity, effects, actor, run.approve, face) for each in others)
             verdict = next((each for each in found if (each.decision, each.by) == ("ask", "policy")), verdict)
-        reads = policy.reads_inside(call.judged_name, call.purity, effects)
-        return verdict if reads or actor == "person" else self._after_untrusted(verdict, run)
-
-    @staticmethod
-    def _after_untrusted(verdict: PermissionVerdict, run: Run) -> PermissionVerdict:
-        """Return the verdict on a call where the model has read a stranger's text, which may have asked for it."""
-        stricter = run.settings.permissions.after_untrusted
-        origins = run.outermost.origins
-        if stricter is None or not origins or verdict.decision in ("deny", stricter):
+        # The model may have read a stranger's text, which may have asked for the call.
+        stricter, origins = run.settings.permissions.after_untrusted, run.outermost.origins
+        if stricter is None or not origins or actor == "person" or verdict.decision in ("deny", stricter):
+            return verdict
+        if policy.reads_inside(call.judged_name, call.purity, effects):
             return verdict
         why = f"the model has read text of others ({clip_middle(', '.join(origins), 200)})"
         return PermissionVerdict(stricter, "policy", f"{why}; permissions.after_untrusted: {stricter}")
 
     def judge_unrecorded(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
-        verdict, repeatable = self.judge(call, effects, run), call.purity.repeatable
+        verdict = self._judged(self._policy(run.settings), call, effects, run)
+        repeatable = call.purity.repeatable
         if run.recorded is None or run.recorded.runs_again(call.step, repeatable):
             return verdict
         if verdict.decision != "allow" or repeatable or run.approve == "all":
@@ -128,12 +140,14 @@ class PermissionGate:
         why = "it is not in the replayed run"
         return PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
 
-    def rules_of_files(
-        self, call: JudgedCall, effects: Sequence[Effect], run: Run
-    ) -> Callable[[str], FileDecision] | None:
-        """Return the rules' word on each file that the call opens once it is allowed; see `Policy.of_files`."""
+    def rules_of_files(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> FileRules | None:
+        """Return the rules' word on files, see `judge`, with what the call was allowed in its middle."""
+        return self._of_files(self._policy(run.settings), call, effects, run)
+
+    @staticmethod
+    def _of_files(policy: Policy, call: JudgedCall, effects: Sequence[Effect], run: Run) -> FileRules | None:
         actor, face = _judged_actor(run), call.described.face
-        return self._policy(run.settings).of_files(call.judged_name, effects, actor, run.approve, face)
+        return policy.of_files(call.judged_name, effects, actor, run.approve, face)
 
     def may_be_recorded(
         self, call: JudgedCall, effects: Sequence[Effect], verdict: PermissionVerdict, run: Run

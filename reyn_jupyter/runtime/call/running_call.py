@@ -18,17 +18,17 @@ from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.call.call_places import CallPlaces
 from reyn_jupyter.runtime.call.call_progress import CallProgress
-from reyn_jupyter.runtime.call.call_scope import call_scope
+from reyn_jupyter.runtime.call.call_scope import enter_call
 from reyn_jupyter.runtime.call.effective_limits import CallCap, EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls
 from reyn_jupyter.runtime.call.outcomes import denial
 from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
-from reyn_jupyter.runtime.live_catalog.category_scope import category_scope
+from reyn_jupyter.runtime.live_catalog.category_scope import enter_category
 from reyn_jupyter.runtime.record.events import RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import Source, ToolContext
-from reyn_jupyter.support.import_path import imports_of
+from reyn_jupyter.support.import_path import import_as
 from reyn_jupyter.support.text import count
 
 OVER = "the call is over"
@@ -109,9 +109,12 @@ class RunningCall:
             await within.end(ended)
 
     async def _handle(self, context: ToolContext) -> object:
+        # It runs in a task of its own, with which these end.
+        enter_category(self._call.action.name.category)
+        enter_call(self)
         handler = self._call.tool.handler
-        with category_scope(self._call.action.name.category), call_scope(self), imports_of(handler):
-            return await handler(self._call.arguments, context)
+        import_as(handler)
+        return await handler(self._call.arguments, context)
 
     # What services of the session ask of the call that they are used in; see `call_scope.ScopedCall`.
 

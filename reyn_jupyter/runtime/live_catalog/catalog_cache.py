@@ -189,7 +189,7 @@ class CatalogCache:
             return _Standing(fault=str(error))
 
     async def _read_all(self, sources: Sequence[_Source]) -> bool:
-        """Read the sources that moved, side by side; return whether there were any."""
+        """Read those of the sources on offer that moved, side by side; return whether there were any."""
         now = asyncio.get_running_loop().time()
         moved = [
             (source, revision) for source in sources if (revision := self._moved(source, now)) is not None
@@ -205,7 +205,7 @@ class CatalogCache:
     def _moved(self, source: _Source, now: float) -> tuple[Hashable] | None:
         """Return the revision that a source is now to be read at; None where it is not to be."""
         category = source.category
-        if category.resources is None or source.backoff.is_waiting(now) or self._lifecycle.fault(category):
+        if category.resources is None or source.backoff.is_waiting(now):
             return None
         try:
             revision = category.revision()

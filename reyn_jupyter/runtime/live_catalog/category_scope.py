@@ -14,6 +14,11 @@ def current_category() -> str | None:
     return _category.get()
 
 
+def enter_category(name: str) -> None:
+    """Let what runs in this context from now on run for a category."""
+    _category.set(name)
+
+
 @contextmanager
 def category_scope(name: str | None) -> Iterator[None]:
     """Let code run for a category."""

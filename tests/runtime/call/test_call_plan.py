@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from reyn_jupyter.runtime.services import ToolContext
 from tests.evaluation.trial_support import Scripts, scenario, suite
 from tests.security.security_support import Attacker, invoke
 from tests.support.courier import schema
+from tests.support.waiting import awaited
 
 
 @dataclass
@@ -39,14 +42,21 @@ class Planner:
 
     fails: str = ""
     plans: list[Plan] = field(default_factory=list)
+    begun: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event | None = None  # what planning waits for
 
-    def category(self) -> Category:
-        tool = Tool("act", self.act, Purity.WRITE, self.effects, self.preview, plan=self.plan)
+    def category(self, *, slow: bool = False) -> Category:
+        tool = Tool(
+            "act", self.act, Purity.WRITE, self.effects, self.preview, plan=self.plan, plan_is_slow=slow
+        )
         return Category("world", "Act.", (Operation("act", "Act.", schema(), tool),))
 
     def plan(self, args: Arguments, context: ToolContext) -> Plan:
         if self.fails == "plan":
             raise ActionError("no plan", "Think again.")
+        if self.released is not None:
+            self.begun.set()
+            assert self.released.wait(30)
         self.plans.append(Plan(context.services.root))
         return self.plans[-1]
 
@@ -126,3 +136,31 @@ def test_a_trial_that_goes_on_in_a_copy_of_its_workspace_plans_there(workspace: 
     before, within = planner.plans
     assert (before.seen, before.closed) == (["effects"], 1)
     assert (within.seen, within.closed) == (["handler, closed 0"], 1)
+
+
+async def test_while_a_slow_plan_is_made_other_calls_go_on(workspace: Path) -> None:
+    planner, quick = Planner(released=threading.Event()), Planner()
+    tool = Tool("see", quick.act, Purity.READ, plan=quick.plan)
+    other = Category("other", "See.", (Operation("see", "See.", schema(), tool),))
+    session = reyn.Session(workspace, categories=(planner.category(slow=True), other), namespace={})
+    waiting = asyncio.ensure_future(session.aio.invoke_action("world__act"))
+    assert await asyncio.to_thread(planner.begun.wait, 30)
+    assert (await session.aio.invoke_action("other__see")).value == "acted" and not waiting.done()
+    assert planner.released is not None
+    planner.released.set()
+    assert (await waiting).value == "acted"
+    assert planner.plans[0].closed == 1
+
+
+async def test_a_slow_plan_that_comes_after_the_interrupt_is_closed(workspace: Path) -> None:
+    planner = Planner(released=threading.Event())
+    session = reyn.Session(workspace, categories=(planner.category(slow=True),), namespace={})
+    waiting = asyncio.ensure_future(session.aio.invoke_action("world__act"))
+    assert await asyncio.to_thread(planner.begun.wait, 30)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert planner.plans == [] and planner.released is not None
+    planner.released.set()
+    await awaited(lambda: [plan.closed for plan in planner.plans] == [1])
+    assert planner.plans[0].seen == []
