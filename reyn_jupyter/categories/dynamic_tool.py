@@ -27,8 +27,7 @@ from reyn_jupyter.catalog.action import (
     Tool,
 )
 from reyn_jupyter.catalog.call_limits import CallLimits
-from reyn_jupyter.catalog.size_budget import encoded_size
-from reyn_jupyter.dynamic.definition import DynamicTool
+from reyn_jupyter.dynamic.definition import CAPABILITY, DynamicTool
 from reyn_jupyter.dynamic.reflection import reflect
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
 from reyn_jupyter.dynamic.tool_permissions import ToolPermissions
@@ -44,9 +43,9 @@ from reyn_jupyter.dynamic.tool_text import (
 )
 from reyn_jupyter.dynamic.toolbox import TIMEOUT_MS, PreparedRun, Toolbox, ToolDraft
 from reyn_jupyter.guard.sandbox import SandboxError
-from reyn_jupyter.outputs.content import Stored, Structured
 from reyn_jupyter.runtime.access.progress_report import last_line_reporter
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.brief_result import in_brief
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.text import shorten
 
@@ -86,6 +85,15 @@ _CREATE = {
             "type": "array",
             "items": {"type": "string"},
             "description": "What it may reach, nothing by default: network:api.example.org, read:data, write:out.",
+        },
+        "output_schema": {
+            "type": "object",
+            "description": "JSON Schema of its result, which is held to it. Left out: anything.",
+        },
+        "capability": {
+            "type": "string",
+            "pattern": rf"^{CAPABILITY}$",
+            "description": "What it can do as a step of a plan: domain.action, as a gap names it.",
         },
         "examples": {
             "type": "array",
@@ -185,6 +193,7 @@ class _Actions:
                     Purity.EXEC,
                     _reaches,
                     plan=self._plan_entry,
+                    plan_is_slow=True,
                     unasked="its code was consented to, and its sandbox reaches nothing",
                 ),
                 lambda entry, args: {"tool_name": entry, "parameters": args},
@@ -216,6 +225,7 @@ class _Actions:
                         preview=_review,
                         keeps=False,
                         plan=self._plan_creation,
+                        plan_is_slow=True,
                     ),
                 ),
                 Operation(
@@ -228,6 +238,7 @@ class _Actions:
                         Purity.EXEC,
                         _reaches,
                         plan=self._plan_run,
+                        plan_is_slow=True,
                         unasked="its code was consented to, and its sandbox reaches nothing",
                     ),
                     calls=self._called,
@@ -266,6 +277,8 @@ class _Actions:
                 tool.input_schema,
                 open_schema=tool.parameters is None,
                 version=tool.sha256,
+                capability=tool.capability or "",
+                output_schema=tool.output_schema,
             )
             for tool in tools
         ]
@@ -306,7 +319,7 @@ class _Actions:
             f'Created the tool "{tool.name}" ({tool.id}), {value["verification"]}, safety {tool.safety_score:g}, '
             f"quality {tool.quality_score:g}. It is the action {TOOL}__{tool.name} now."
         )
-        return _in_brief(value, brief, context)
+        return in_brief(value, brief, context)
 
     def _plan_entry(self, args: Arguments, context: ToolContext) -> PreparedRun:
         with _told():
@@ -336,7 +349,7 @@ class _Actions:
             "stderr": run.stderr,
             "text": text,
         }
-        return _in_brief(value, text, context)
+        return in_brief(value, text, context)
 
     async def _ended(self, context: ToolContext) -> ToolRun:
         """Return a run that gave a result. Raises ActionError for one that did not: E301, E302, E304."""
@@ -383,7 +396,7 @@ class _Actions:
             "problems": wrong,
             "text": text,
         }
-        return _in_brief(value, text, context)
+        return in_brief(value, text, context)
 
     def _plan_deletion(self, args: Arguments, context: ToolContext) -> DynamicTool:
         with _told():
@@ -420,7 +433,7 @@ class _Actions:
         brief = f"{found.outcome} ({found.reason}): {found.explanation}."
         if found.skeleton is not None:
             brief += f" Arguments for {OPERATION}__create are at path:/skeleton."
-        return _in_brief({**found.to_dict(), "text": found.to_text()}, brief, context)
+        return in_brief({**found.to_dict(), "text": found.to_text()}, brief, context)
 
 
 @asynccontextmanager
@@ -434,13 +447,6 @@ async def _watched(permissions: ToolPermissions, context: ToolContext) -> AsyncI
         yield
     finally:
         await watched.report(context)
-
-
-def _in_brief(value: dict[str, Any], brief: str, context: ToolContext) -> object:
-    """Return a value, with what a model reads of it where it is too long to be read whole."""
-    if encoded_size(value) <= context.services.settings().outputs.inline_bytes:
-        return value
-    return Stored(brief, Structured(value))
 
 
 def _wanted(args: Arguments) -> str:

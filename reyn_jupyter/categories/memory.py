@@ -282,6 +282,7 @@ def _operations(store: MemoryStore, search: MemorySearch, services: Services) ->
                     _import_effects,
                     _import_preview,
                     plan=_import_plan(store, FileTree(services.workspace)),
+                    plan_is_slow=True,
                 ),
             ),
         ),

@@ -34,6 +34,7 @@ from reyn_jupyter.dynamic.tool_parameters import (
     schema_of,
     value_faults,
 )
+from reyn_jupyter.support.text import shorten
 from reyn_jupyter.support.validation_messages import problems
 
 Mode = Literal["python", "typescript"]
@@ -68,6 +69,8 @@ def _moment(text: str) -> str:
 
 _Moment = Annotated[str, Field(max_length=40), AfterValidator(_moment)]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+CAPABILITY = r"[a-z0-9-]{1,126}\.[a-z0-9-]{1,126}"  # as the manifests of utilities have it
+_PINNED = {"name", "mode", "code", "parameters", "permissions", "capability", "output_schema", "examples"}
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -96,6 +99,8 @@ class DynamicTool(BaseModel):
         confidence_score, safety_score, quality_score: from 0 to 1.
         created_by: who asked for it.
         permissions: what it may reach beside its parameters.
+        capability: what it does for plans, a domain and an action; None where it serves none.
+        output_schema: JSON Schema of its result, which is held to it; None where anything may come.
         examples: calls with their results, by which it is verified.
         origins: where texts of others came from that its maker had read.
         sha256: of all that decides what it does, see `digest`; it pins the tool that a person agreed to.
@@ -131,6 +136,8 @@ class DynamicTool(BaseModel):
     permissions: tuple[Annotated[str, Field(min_length=1, max_length=4_096)], ...] = Field(
         default=(), max_length=50
     )
+    capability: str | None = Field(default=None, pattern=rf"^{CAPABILITY}$")
+    output_schema: dict[str, Any] | None = None
     examples: tuple[Example, ...] = Field(default=(), max_length=MOST_EXAMPLES)
     origins: tuple[Annotated[str, Field(max_length=500)], ...] = Field(default=(), max_length=50)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -168,10 +175,8 @@ class DynamicTool(BaseModel):
         return schema_of(self.parameters)
 
     def digest(self) -> str:
-        """Return the SHA-256 of what the tool does: its name, mode, code, parameters, permissions and examples."""
-        does = self.model_dump(
-            mode="json", include={"name", "mode", "code", "parameters", "permissions", "examples"}
-        )
+        """Return the SHA-256 of what decides what the tool does and serves."""
+        does = self.model_dump(mode="json", include=_PINNED)
         written = json.dumps(does, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(written.encode()).hexdigest()
 
@@ -221,6 +226,22 @@ class DynamicTool(BaseModel):
     def with_verification(self, status: Verification, at: str) -> DynamicTool:
         """Return the tool with another status, changed at a time in ISO 8601 with a zone."""
         return self.model_copy(update={"verification_status": status, "updated_at": _moment(at)})
+
+
+def result_fault(tool: DynamicTool, value: Any) -> str | None:
+    """Return why a result does not fit the output schema of a tool, as a sentence; None where nothing is wrong."""
+    if tool.output_schema is None:
+        return None
+    import jsonschema_rs
+
+    try:
+        error = next(iter(jsonschema_rs.validator_for(tool.output_schema).iter_errors(value)), None)
+    except ValueError as wrong:
+        return f"Its result cannot be held to its output schema: {shorten(str(wrong), 300)}."
+    if error is None:
+        return None
+    place = "".join(f"/{step}" for step in error.instance_path)
+    return f"Its result does not fit its output schema{f' at {place}' if place else ''}: {shorten(error.message, 300)}."
 
 
 def check_name(name: object) -> None:

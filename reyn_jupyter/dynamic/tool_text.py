@@ -109,6 +109,7 @@ def review_text(tool: DynamicTool, safety: SafetyAnalysis, quality: QualityAsses
         *(f"  {line}" for line in tool.description.splitlines()),
         f"takes: {'; '.join(taken) or 'nothing'}",
         f"may reach: {', '.join(tool.permissions) or 'nothing outside of its sandbox'}",
+        *([f"serves {tool.capability} in plans"] if tool.capability else []),
         f"safety {safety.score:g}, quality {quality.score:g}",
         *(f"  line {each.line}: {each.severity}: {each.description}" for each in safety.issues),
     ]

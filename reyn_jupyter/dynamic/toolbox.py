@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.catalog.schema_check import check_schema
 from reyn_jupyter.config import Settings
 from reyn_jupyter.dynamic.analysis.quality import QualityAssessment, assess_quality
 from reyn_jupyter.dynamic.analysis.safety import (
@@ -32,6 +33,7 @@ from reyn_jupyter.dynamic.definition import (
     check_name,
     detect_mode,
     read_examples,
+    result_fault,
 )
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
 from reyn_jupyter.dynamic.tool_parameters import read_parameters
@@ -124,6 +126,11 @@ class Toolbox:
         parameters = read_parameters(given["parameters"]) if given.get("parameters") is not None else None
         examples = read_examples(given.get("examples") or (), parameters)
         permissions = read_permissions(given.get("permissions") or ())
+        output_schema = given.get("output_schema")
+        if output_schema is not None and (fault := check_schema(output_schema)) is not None:
+            raise DynamicToolError(
+                f"The output schema of {name} {fault}.", "Give a JSON Schema of an object.", "E106"
+            )
         mode = given.get("mode") or detect_mode(code)
         if permissions.is_critical and actor != PERSON:
             asked = enumerate_words(permissions.operations)
@@ -156,6 +163,8 @@ class Toolbox:
             tags=tuple(given.get("tags") or ()),
             created_by=actor,
             permissions=permissions.spelled,
+            capability=given.get("capability"),
+            output_schema=output_schema,
             examples=examples,
             origins=tuple(shorten(each, 500) for each in origins[-_MOST_ORIGINS:]),
             verification_status="pending" if examples else "unverified",
@@ -278,7 +287,7 @@ class Toolbox:
     async def _run(
         self, call: PreparedRun, workspace: Workspace, on_output: OnOutput | None = None
     ) -> ToolRun:
-        return await run_tool(
+        run = await run_tool(
             call.tool.code,
             call.parameters,
             mode=call.tool.mode,
@@ -289,6 +298,8 @@ class Toolbox:
             workspace=workspace,
             on_output=on_output,
         )
+        fault = result_fault(call.tool, run.value) if run.ok else None
+        return run if fault is None else replace(run, ok=False, error=fault, error_kind="failed")
 
     def delete(self, wanted: str, *, actor: str) -> DynamicTool:
         """Remove a tool and return it as it was. Raises DynamicToolError E203."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reyn_jupyter.catalog.action import Category, Effect, Operation
+from reyn_jupyter.catalog.action import Category, Effect, Operation, Tool
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
 from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 
@@ -73,18 +74,30 @@ class Actions:
 
     async def call(self, action: str, **args: Any) -> Any:
         tool = self.operation(action).tool
-        with planned(tool, args, self.context(action)) as context:
+        context = await with_plan(tool, args, self.context(action))
+        try:
             return await tool.handler(args, context)
+        finally:
+            close_plan(context)
 
     def effects(self, action: str, **args: Any) -> tuple[Effect, ...]:
         tool = self.operation(action).tool
-        with planned(tool, args, self.context(action)) as context:
+        with self._planned(tool, args, self.context(action)) as context:
             return tuple(tool.effects(args, context))
 
     def preview(self, action: str, **args: Any) -> str | None:
         tool = self.operation(action).tool
-        with planned(tool, args, self.context(action)) as context:
+        with self._planned(tool, args, self.context(action)) as context:
             return tool.preview(args, context) if tool.preview else None
+
+    @staticmethod
+    @contextmanager
+    def _planned(tool: Tool, args: Any, context: ToolContext) -> Iterator[ToolContext]:
+        with ExitStack() as held:
+            plan = None if tool.plan is None else tool.plan(args, context)
+            if (close := getattr(plan, "close", None)) is not None:
+                held.callback(close)
+            yield replace(context, plan=plan)
 
 
 def file_actions(root: Path, *, keep: bool = True, actor: Actor = "model") -> Actions:

@@ -14,7 +14,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
 from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
@@ -95,15 +95,19 @@ class Caller:
             raise InvalidArgumentsError(prepared.invalid)
         context = self.context(entry)
         target_args = target(await open_references(schema, prepared.args, context))
-        with planned(tool, target_args, context) as context:
+        context = await with_plan(tool, target_args, context)
+        try:
             tool.effects(target_args, context)
             return await tool.handler(target_args, context)
+        finally:
+            close_plan(context)
 
     def effects(self, entry: str, **args: Any) -> tuple[Effect, ...]:
         """Return the effects that a call names of arguments without references."""
         tool = next(each.tool for each in self.category.operations if each.entry == entry)
-        with planned(tool, args, self.context(entry)) as context:
-            return tuple(tool.effects(args, context))
+        context = self.context(entry)
+        plan = None if tool.plan is None else tool.plan(args, context)
+        return tuple(tool.effects(args, replace(context, plan=plan)))
 
     def context(self, entry: str) -> ToolContext:
         return ToolContext(

@@ -606,6 +606,26 @@ def test_the_most_tools_are_a_hundred_or_what_is_configured(bench: Bench) -> Non
     bench.make("three", ECHO)
 
 
+def test_a_hundred_tools_are_listed_found_and_run_within_what_a_model_is_shown(bench: Bench) -> None:
+    for number in range(99):
+        bench.make(f"step_{number:02}", ECHO, description=f"Do step number {number}.")
+    bench.make("turn_around", REVERSE, description="Turn a text around, its last letter first.")
+    listed, offset = "", 0
+    while offset is not None:
+        page = call("list_actions", category=["dynamic_tool"], offset=offset, limit=50)
+        (told,) = bench.turn(page).outputs
+        assert len(told.encode()) <= 8192
+        listed, offset = listed + told, json.loads(told).get("next_offset")
+    assert all(f"dynamic_tool__step_{number:02}" in listed for number in range(99))
+    found = call("search_actions", query="turn a text around, last letter first")
+    turn = bench.turn(
+        found, invoke("dynamic_tool__turn_around", text="abc"), invoke("dynamic_tool__step_98", at=98)
+    )
+    assert "dynamic_tool__turn_around" in turn.outputs[0], turn.outputs
+    assert turn.outputs[1].strip('"') == "cba" and json.loads(turn.outputs[2]) == {"at": 98}
+    assert len(bench.tools(limit=1000)) == 100 and bench.create("one_more").code == "E202"
+
+
 # On disk, and in two kernels
 
 

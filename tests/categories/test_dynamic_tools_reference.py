@@ -63,6 +63,8 @@ PARAMETERS: list[tuple[str, str, str, bool, str]] = [
     ("create", "mode", "string", False, "typescript"),
     ("create", "permissions", "array", False, "network:"),
     ("create", "examples", "array", False, ""),
+    ("create", "output_schema", "object", False, ""),
+    ("create", "capability", "string", False, "domain.action"),
     ("run", "tool_id", "string", False, ""),
     ("run", "tool_name", "string", False, ""),
     ("run", "parameters", "object", False, ""),

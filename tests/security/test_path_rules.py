@@ -91,6 +91,21 @@ def test_a_rule_about_reading_holds_for_whatever_opens_a_file(
     assert "old.csv" in asked.call(action, **args) or action == "table__query"
 
 
+@pytest.mark.parametrize("listed", ["deny", "ask"])
+@pytest.mark.parametrize("path", ["archive", "archive/pay.md", "."])
+def test_an_import_of_memories_leaves_out_the_notes_that_a_rule_is_about(
+    archive: Path, listed: str, path: str
+) -> None:
+    (archive / "archive" / "pay.md").write_text("---\nname: Old pay\n---\nAnn earns 99123 a year.\n")
+    attacker = Attacker(archive, {listed: ["file__read(archive/**)"]}, answer="once")
+    said = attacker.calls(
+        invoke("memory_operation__import", path=path, dry_run=True),
+        invoke("memory_operation__import", path=path),
+        invoke("memory_operation__list"),
+    )
+    assert "99123" not in said and "Old pay" not in said and "a rule does not allow reading it" in said
+
+
 def test_what_loosens_file_read_loosens_no_other_action(archive: Path) -> None:
     rules = {"ask": ["*(archive/**)"], "allow": ["file__read(archive/**)"]}
     attacker = Attacker(archive, rules, answer="deny")

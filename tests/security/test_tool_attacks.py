@@ -41,6 +41,12 @@ async def test_no_piece_gets_its_way_in_the_sandbox_whatever_the_analysis_says(t
     assert not [(each.name, each.mode) for each, outcome in outcomes.items() if outcome.happened]
 
 
+async def test_no_piece_in_python_gets_its_way_where_landlock_alone_holds_it(tmp_path: Path) -> None:
+    pieces = [each for each in attacks() if each.mode == "python"]
+    outcomes = await run_all(tmp_path, "landlock", pieces)
+    assert [(each.name, outcomes[each].stopped_by) for each in pieces if outcomes[each].happened] == []
+
+
 def test_the_table_of_the_manual_says_what_the_analysis_sees_and_that_nothing_got_through() -> None:
     rows = {
         line.split(" | ")[0]: line.split(" | ") for line in written().splitlines() if line.startswith("| ")

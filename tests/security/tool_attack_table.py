@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.security.tool_attacks import Attack, Outcome, analysis, attack_all, attacked_place, attacks
@@ -40,13 +40,15 @@ def refused(attack: Attack) -> str:
     return ", ".join(kinds) or "–"
 
 
-async def run_all(folder: Path) -> dict[Attack, Outcome]:
-    """Run every attack in the sandbox of its language, and return what came of each."""
+async def run_all(
+    folder: Path, backend: str = "auto", pieces: Sequence[Attack] | None = None
+) -> dict[Attack, Outcome]:
+    """Run attacks, all by default, in a sandbox, and return what came of each."""
     outside, workspace = folder / "outside", folder / "workspace"
     outside.mkdir()
     workspace.mkdir()
     with attacked_place(outside) as place:
-        return await attack_all(place, workspace)
+        return await attack_all(place, workspace, backend, pieces)
 
 
 def table(outcomes: Mapping[Attack, Outcome]) -> str:

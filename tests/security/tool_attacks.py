@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -184,35 +184,38 @@ def attacked_place(root: Path) -> Iterator[Place]:
         listener.server_close()
 
 
-async def attack_all(place: Place, workspace: Path) -> dict[Attack, Outcome]:
-    """Run each attack as a tool without any permission, whatever the analysis says, and return what came of it.
+async def attack_all(
+    place: Place, workspace: Path, backend: str = "auto", pieces: Sequence[Attack] | None = None
+) -> dict[Attack, Outcome]:
+    """Run attacks, all by default, as tools without any permission, and return what came of each.
 
-    Those that only go on, and touch nothing, run side by side.
+    Whatever the analysis says of them does not count. Those that only go on, and touch nothing, run side by side.
     """
+    pieces = attacks() if pieces is None else pieces
     outcomes: dict[Attack, Outcome] = {}
-    endless = [each for each in attacks() if each.effect in ENDLESS]
+    endless = [each for each in pieces if each.effect in ENDLESS]
     place.prepare()
-    runs = await asyncio.gather(*(_run(each, place, workspace) for each in endless))
+    runs = await asyncio.gather(*(_run(each, place, workspace, backend) for each in endless))
     for attack, run in zip(endless, runs, strict=True):
         outcomes[attack] = Outcome(place.happened(attack, run), _stopped_by(run))
-    for attack in attacks():
+    for attack in pieces:
         if attack in outcomes:
             continue
         place.prepare()
-        run = await _run(attack, place, workspace)
+        run = await _run(attack, place, workspace, backend)
         if attack.effect == "processes":  # those that were killed go in their own time
             until(lambda: not survivors())
         outcomes[attack] = Outcome(place.happened(attack, run), _stopped_by(run))
     return outcomes
 
 
-async def _run(attack: Attack, place: Place, workspace: Path) -> ToolRun:
+async def _run(attack: Attack, place: Place, workspace: Path, backend: str) -> ToolRun:
     return await run_tool(
         attack.code,
         place.parameters,
         mode=attack.mode,
         name="attack",
-        settings=SandboxSettings(),
+        settings=SandboxSettings(backend=backend),
         workspace=Workspace(workspace),
         timeout_ms=QUICK if attack.effect in ENDLESS else PATIENT,
     )
