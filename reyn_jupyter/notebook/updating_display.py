@@ -350,7 +350,7 @@ class InPlace:
         from IPython.display import display
 
         self._drawn = time.monotonic()
-        made = bundle(shown, view(shown))
+        made = bundle(shown, view(shown, redact=environment_redaction()))
         if self._handle is None:
             self._handle = display(made, raw=True, display_id=uuid.uuid4().hex)
         else:

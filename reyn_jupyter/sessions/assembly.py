@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust, WorkspaceTrust
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.models.base import Model, Tier
+from reyn_jupyter.models.call_log import VARIABLE, ModelCallLog, asked_for
 from reyn_jupyter.models.model_registry import resolve_model
 from reyn_jupyter.outputs.blobs.adapted_store import adapt_store
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
@@ -69,6 +71,7 @@ from reyn_jupyter.support.installed_places import keep_off
 from reyn_jupyter.support.network.hosts import Host
 from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
+from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
 ENGINE = Engine()  # one thread and loop a process
 STATE = ".reyn"
@@ -167,6 +170,16 @@ class Parts:
             return model
         return resolve_model(self.settings, chosen, self.environ)
 
+    @cached_property
+    def toolbox(self) -> Toolbox | None:
+        """Return the tools that were made at run time; None where nothing is kept."""
+        return Toolbox.of(self.services)
+
+    @cached_property
+    def workflows(self) -> WorkflowLibrary:
+        """Return the utilities, the workflows and the policy of the workspace."""
+        return WorkflowLibrary(self.services)
+
     @property
     def problems(self) -> tuple[str, ...]:
         """What is left out, stale or failed, and why, in sentences."""
@@ -174,7 +187,8 @@ class Parts:
         found = (
             *self.effective.problems,
             *servers,
-            *(() if (tools := Toolbox.of(self.services)) is None else tools.problems),
+            *(() if self.toolbox is None else self.toolbox.problems),
+            *self.workflows.problems,
             *self.catalog.problems.values(),
             *self.tasks.problems.values(),
         )
@@ -226,7 +240,7 @@ def assemble(
     blobs = _blobs(store, folder)
     register = FunctionRegister(parent=functions)
     approvals = Approvals(state)
-    rules = PolicyInForce(approvals)
+    rules = PolicyInForce(approvals.entries)
     mcp_store = McpServerStore(
         folder, trust, redactor, os.environ, state=state, forget=approvals.forget_server
     )
@@ -250,6 +264,9 @@ def assemble(
         mcp_store.sign_in,
         lambda host: parts.denies_host(host),
     )
+    call_log = ModelCallLog(
+        lambda: settings().llm_log or asked_for(os.environ.get(VARIABLE)), _print, redactor
+    )
     services = Services(
         root=folder,
         workspace=workspace,
@@ -266,15 +283,17 @@ def assemble(
         programs=programs,
         secrets=SessionSecrets(secrets or {}, os.environ, redactor, lambda: parts.policy),
         models=SessionModels(
-            lambda wanted: parts.find_model(wanted), settings, redactor, lambda: parts.spent
+            lambda wanted: parts.find_model(wanted), settings, redactor, lambda: parts.spent, call_log
         ),
         embedder=SessionEmbedder(lambda: search.embedder, os.environ),
         runs=SessionHistory(runs, redactor),
+        catalog=lambda: parts.catalog.latest,
         last_use=lambda name: use.last if (use := parts.usage.uses.get(name)) is not None else None,
         trust=WorkspaceTrust(trust, OwnMemories(state)),
         mcp=McpConnections(mcp_store if mcp_servers is None else mcp_servers, links),
         peers=(peers := SessionPeers(lambda: parts)),
         own_folder=state.path,
+        call_log=call_log,
         notebook=SessionNotebook(LIVE_NOTEBOOK, lambda: parts.notebook_file, workspace, ENGINE.main_thread),
     )
 
@@ -313,6 +332,14 @@ def assemble(
         config=config,
     )
     return parts
+
+
+async def _print(text: str) -> None:
+    """Print a text below the cell whose call is under way, or right here where no cell waits."""
+    try:
+        await ENGINE.main_thread(lambda: print(text, flush=True))  # noqa: T201 - what was asked to be shown
+    except RuntimeError:
+        print(text, flush=True)  # noqa: T201
 
 
 def _search_folder(state: PlainFolder | None) -> tuple[Path | None, str | None]:

@@ -22,6 +22,7 @@ from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.memory_overview import trusted_memories
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
+from reyn_jupyter.sessions.workflows import trusted_workflows
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import age, count, enumerate_words, shorten
 
@@ -209,10 +210,12 @@ def trust(parts: Parts) -> Card:
     present = load(parts.root, override=parts.config, trusted=parts.trust.is_trusted)
     servers, has_servers = trusted_servers(parts)
     memories = trusted_memories(parts)
+    workflows = trusted_workflows(parts)
     workspace = ("workspace", str(parts.root))
     names = [PROJECT_FILE] if present.project is not None else []
     names += [SERVERS_FILE] if has_servers else []
     names += ["what is remembered"] if memories else []
+    names += ["utilities and workflows"] if workflows else []
     if not names:
         nothing = ((PROJECT_FILE, "there is none"), (SERVERS_FILE, "there is none"))
         return Card("trust", "Nothing to trust", (workspace, *nothing))
@@ -230,9 +233,9 @@ def trust(parts: Parts) -> Card:
             ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
             *(("cannot be used", problem) for problem in parts.effective.problems),
         ]
-    state = "are trusted as they are" if names[1:] else "is trusted as it is"
+    state = "are trusted as they are" if names[1:] or workflows else "is trusted as it is"
     title = f"{enumerate_words(names)} {state} now"
-    return Card("trust", title, (workspace, *facts, *servers, *memories))
+    return Card("trust", title, (workspace, *facts, *servers, *workflows, *memories))
 
 
 def python(parts: Parts, switch: Literal["on", "off"] | None) -> Card:

@@ -47,6 +47,7 @@ from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.server_overview import server_table
 from reyn_jupyter.sessions.serving.serve import serve_session
 from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
+from reyn_jupyter.sessions.workflows import Workflows
 
 T = TypeVar("T")
 
@@ -101,6 +102,7 @@ class Session:
         )
         self.aio = AsyncSession(self.parts)
         self._background: dict[str, BackgroundRun] = {}
+        self._workflows = Workflows(self.parts, self.aio)
         release_at_exit(self.parts)
 
     def __repr__(self) -> str:
@@ -283,6 +285,13 @@ class Session:
     def export_tool(self, name: str, folder: str = ".") -> Card:
         """Write a tool into the workspace as a module with tests; `undo` takes it back. Raises ToolActionError."""
         return _run(tool_overview.export(self.aio, self.parts, name, folder))
+
+    # Utilities, plans and workflows
+
+    @property
+    def workflows(self) -> Workflows:
+        """The utilities, plans and workflows: ``session.workflows.dispatch("convert all webm files to mp4")``."""
+        return self._workflows
 
     # Other agents
 

@@ -18,7 +18,6 @@ from reyn_jupyter.dynamic.analysis.safety import analyze_safety
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
 from reyn_jupyter.dynamic.tool_export import export_tool
 from reyn_jupyter.dynamic.tool_permissions import read_permissions
-from reyn_jupyter.dynamic.toolbox import Toolbox
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
 from reyn_jupyter.support.text import count, shorten
 from reyn_jupyter.support.user_errors import UserError
@@ -26,6 +25,7 @@ from reyn_jupyter.support.user_errors import UserError
 if TYPE_CHECKING:
     from reyn_jupyter.dynamic.audit import AuditEntry
     from reyn_jupyter.dynamic.definition import DynamicTool
+    from reyn_jupyter.dynamic.toolbox import Toolbox
     from reyn_jupyter.sessions.assembly import Parts
     from reyn_jupyter.sessions.async_session import AsyncSession
 
@@ -76,7 +76,7 @@ class MadeTools(Table):
 
 def toolbox(parts: Parts) -> Toolbox:
     """Return the tools of a session's workspace. Raises ToolActionError where nothing is kept."""
-    found = Toolbox.of(parts.services)
+    found = parts.toolbox
     if found is None:
         raise ToolActionError("This session keeps no tools.")
     return found

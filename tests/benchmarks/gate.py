@@ -20,7 +20,7 @@ from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.benchmarks import sql
@@ -111,8 +111,9 @@ def ungated(root: Path) -> float:
         for number in range(CALLS):
             args = {"path": f"small/{number}.txt"}
             context = ToolContext(services, name, "model", "run", "head", ignore, ignore)
-            with planned(tool, args, context) as held:
-                await tool.handler(args, held)
+            held = await with_plan(tool, args, context)
+            await tool.handler(args, held)
+            close_plan(held)
 
     return _median(lambda: asyncio.run(read_all())) / CALLS
 

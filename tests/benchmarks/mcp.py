@@ -159,12 +159,12 @@ def one_call(root: Path) -> None:
         ("action", "as a call by hand, a run of its own"),
         ("by hand", "the same from another thread, as a cell calls"),
     ):
-        more = middle[name] - middle["bare"]
-        limit = (
-            ""
-            if name in ("action", "by hand")
-            else f", of the processor {cpu[name] - cpu['bare']:+.2f}  limit +1: {'yes' if more <= 1 else 'NO'}"
-        )
+        more, limit = middle[name] - middle["bare"], ""
+        if name in cpu:
+            own = cpu[name] - cpu["bare"]
+            limit = f", of the processor {own:+.2f}, {own / cpu['bare']:+.2f} × the SDK's"
+        if name in ("client", "turn"):
+            limit += f"  limit +1: {'yes' if more <= 1 else 'NO'}"
         print(f"  {label:<47}{middle[name]:>6.2f} ms, {more:+.2f}{limit}")
 
 

@@ -88,6 +88,21 @@ MAKES = (
     'model = ScriptedModel(call("invoke_action", action_name="dynamic_tool_operation__create", args=args), "Done.")\n'
     'reyn.session().ask("make a tool that fetches a page", model=model)'
 )
+SHOP = (
+    "%load_ext reyn_jupyter\nimport zipfile\nfrom pathlib import Path\nfrom PIL import Image\n"
+    'Path("sales.csv").write_text("product,amount\\ntea,4.2\\n")\n'
+    'Path("about.html").write_text("<h1>About us</h1>")\n'
+    'Image.new("RGB", (300, 200), "seagreen").save("shelf.png")\n'
+    'zipfile.ZipFile("photos.zip", "w").write("shelf.png")'
+)
+ERRANDS = (
+    "unpack photos.zip and make thumbnails of the images, convert sales.csv to Parquet, "
+    "and convert about.html to Markdown"
+)
+FOOTAGE = (
+    "download https://youtu.be/dQw4w9WgXcQ, put it into "
+    "https://drive.google.com/drive/folders/1AbCdEfGhIjKlMnOpQrStUvWxYz012345. Then run tg.scrape"
+)
 PEER = (
     (
         "%reyn config peers.checker.description looks claims up in the manual\n"
@@ -163,6 +178,10 @@ SCENES = (
     Scene("tools", (*TOOL, "%reyn tools", "%reyn tools net_price")),
     Scene("tool_consent", (TOOL[0], MAKES), prepare=_leave_open, asks=True),
     Scene("peers", (*DESK, *PEER, "%reyn peers")),
+    Scene("plan", (SHOP, f'%reyn plan "{ERRANDS}"')),
+    Scene("dispatch", (SHOP, f'%reyn dispatch "{ERRANDS}"')),
+    Scene("dispatch_fails", (SHOP, '%reyn dispatch "convert sales.csv and costs.csv to Parquet"')),
+    Scene("gaps", (SHOP, f'%reyn plan "{FOOTAGE}"')),
     Scene("report", ("%load_ext reyn_jupyter", _EVAL)),
 )
 

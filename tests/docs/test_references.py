@@ -32,6 +32,8 @@ EXAMPLES = {
     *(
         "agent.peer",
         "agent.peer__checker",
+        "domain.action",
+        "example.org",
         "variable__orders",
         "mcp__call_tool",
         "birth_year",

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reyn_jupyter import categories
+from reyn_jupyter.models.local.model_server import SERVERS, ServerState
 from reyn_jupyter.models.providers import key_status
 from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.options import Options
@@ -19,6 +20,7 @@ from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions import embeddings
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import count
 from reyn_jupyter.support.versions import version_of
 
 PACKAGES = (
@@ -35,10 +37,12 @@ PACKAGES = (
     "tokenizers",
     "sentence-transformers",
 )
+LOG_LINES = 12  # of what the server of a model says
 EXTRAS = (
     ("duckdb", "sql", "table queries"),
     ("jupyterlab", "lab", "JupyterLab in this environment"),
     ("pypdf", "documents", "corpora of PDF, office and HTML files"),
+    ("xllamacpp", "local-llm", "a language model from a file of this machine"),
 )
 
 
@@ -67,6 +71,7 @@ def run(context: Context, options: Options) -> Card:
     if missing:
         sections.append(("Not installed", missing))
     sections.append(("Packages that add categories", _category_packages()))
+    sections += [local_model_section(state) for state in SERVERS.states]
     if elsewhere := categories.packages_elsewhere():
         sections.append(("On the import path, but not installed", _not_installed(elsewhere)))
     if damaged := session.parts.damaged_files():
@@ -85,6 +90,20 @@ def _category_packages() -> tuple[str, ...]:
         printable(f"{package.name:<14} {package.version} at {package.place}")
         for package in categories.packages()
     ) or ("none; only installed packages can, nothing else that is on the import path",)
+
+
+def local_model_section(state: ServerState) -> tuple[str, tuple[str, ...]]:
+    """Return what the server of a model's file does, and the end of what it said."""
+    if state.pid is None:
+        now = "not running"
+    else:
+        at = f"on {state.address}, loaded in" if state.address else "loading since"
+        now = f"process {state.pid}, {at} {state.seconds:.1f} s"
+    said = tuple(printable(f"  {line}") for line in state.log[-LOG_LINES:])
+    return f"Model from {printable(state.file.name)}", (
+        f"{now}; started {count(state.starts, 'time')}",
+        *said,
+    )
 
 
 def _not_installed(packages: Sequence[tuple[str, str]]) -> tuple[str, ...]:

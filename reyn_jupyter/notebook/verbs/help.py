@@ -38,7 +38,7 @@ def _lines(names: tuple[str, ...], group: VerbGroup, found: list[Verb]) -> tuple
 
 
 GROUPS: dict[VerbGroup, tuple[str, tuple[str, ...]]] = {
-    "ask": ("Ask", ("ask", "history", "undo")),
+    "ask": ("Ask", ("ask", "dispatch", "history", "undo")),
     "look": ("Look at what there is and what was done", ("search", "list", "view", "trace", "inspect")),
     "change": ("Do it yourself", ("invoke", "script", "export")),
     "measure": ("Measure a model", ("eval", "replay", "diff")),

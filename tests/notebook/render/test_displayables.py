@@ -20,6 +20,7 @@ from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, Displayable,
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.notebook.render.samples import every_kind
 from tests.notebook.render.study_samples import every_object, suite_objects
+from tests.notebook.render.workflow_samples import workflow_objects
 
 CLIENT = ConnectedClient("a <b>", 1.0, 2.0, calls=3, errors=1)
 SERVED = ServedSession(
@@ -41,7 +42,7 @@ PROGRESS = Progress(3, 12, 1, 2.0, 1.5, 6.0, 0.0, 10, 4)
 @pytest.fixture(scope="module")
 def samples(run: BackgroundRun) -> tuple[object, ...]:
     """At least one of each kind."""
-    made = (every_kind("a"), every_object("a"), suite_objects("a"))
+    made = (every_kind("a"), every_object("a"), suite_objects("a"), workflow_objects("a"))
     return (*(each for kinds in made for each in kinds.values()), PROGRESS, SERVED, run)
 
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 MARKDOWN_CHARACTERS = 12_000
 _LINK_CHARACTERS = 2_000
 _DEEPEST = 19  # the parser's own limit of nesting is 20
+_DRAWN_FENCES = frozenset({"mermaid"})  # which JupyterLab, GitHub and others draw
 _NUMBER = re.compile(r"\$?(-?\d[\d,]*(?:\.\d+)?) ?%?")
 _MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
 
@@ -295,6 +296,8 @@ def _write_block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one lin
         case Rule():
             return ["---"]
         case Code():
+            if block.label in _DRAWN_FENCES:
+                return [_fence(block.text, block.label), _text(block.more)]
             return [_text(block.label), _fence(block.text), _text(block.more)]
         case Commands():
             return [f"{_text(block.label)}:", _fence("\n".join(block.lines))]

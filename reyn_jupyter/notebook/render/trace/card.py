@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from reyn_jupyter.models.local.local_model import loading_note
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
@@ -343,7 +344,8 @@ def _doing(trace: Trace, look: Look) -> str:
     if step is None or step.requested is None or step.replied is not None:
         return f"Step {number}: working …"
     if not step.retries:
-        return f"Step {number}: waiting for {look.line(trace.model or 'the model', 80)} …"
+        model = trace.model or "the model"
+        return f"Step {number}: {look.line(loading_note(model) or f'waiting for {model}', 120)} …"
     last = step.retries[-1]
     left = last.at + last.wait - look.now
     when = f"in {math.ceil(left)} s" if left > 0 else "under way"
