@@ -31,13 +31,13 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.workflows.execution.step_place import current_step
+from reyn_jupyter.workflows.orchestrator import UTILITY
 from reyn_jupyter.workflows.utilities.manifest import Utility
 from reyn_jupyter.workflows.utilities.program import missing_dependencies
 from reyn_jupyter.workflows.utilities.protocol import UtilityInputs, prepare_inputs, run_utility
 from reyn_jupyter.workflows.workflow_error import as_action_errors
 from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
-CATEGORY = "utility"
 SECONDS = 600.0  # of a call by itself; a step of a run has what is left of the run's time
 MOST_SECONDS = 86_400
 
@@ -48,7 +48,7 @@ def categories(services: Services) -> tuple[Category, ...]:
     made = _Utilities(library)
     return (
         Category(
-            CATEGORY,
+            UTILITY,
             "Programs with a manifest: each takes and gives what its schemas say, and can be a step of a workflow.",
             resources=Resources(
                 Tool(
@@ -88,7 +88,7 @@ class _Utilities:
         self._library = library
 
     async def entries(self) -> Sequence[Entry]:
-        registry = self._library.registry()
+        registry = await asyncio.to_thread(self._library.registry)
         return [
             Entry(
                 registry.entry(each),

@@ -381,7 +381,7 @@ class DynamicTools(SettingsSection):
     )
 
 
-class Workflows(SettingsSection):
+class WorkflowSettings(SettingsSection):
     """Utilities, and plans of steps over them."""
 
     folders: Words = Field(
@@ -428,7 +428,7 @@ class Settings(SettingsSection):
         default_factory=dict, max_length=100, description="agents that models may ask, by name"
     )
     dynamic_tools: DynamicTools = Field(default_factory=DynamicTools)
-    workflows: Workflows = Field(default_factory=Workflows)
+    workflows: WorkflowSettings = Field(default_factory=WorkflowSettings)
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)
     llm_log: bool = Field(

@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.models.base import Response
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import clip_middle
 
 if TYPE_CHECKING:
-    from reyn_jupyter.models.base import ModelError, Request, Response
+    from reyn_jupyter.models.base import ModelError, Request
     from reyn_jupyter.support.secrets import Redactor
 
 VARIABLE = "LLM_LOG"  # of the environment; the setting of this name does the same
@@ -64,11 +65,10 @@ class ModelCallLog:
         lines += [
             f"retry {attempt} in {wait:.1f} s: {self._clean(why)}" for attempt, wait, why in call.retries
         ]
-        message = getattr(outcome, "message", None)
-        if message is not None:
-            lines.append(f"error: {self._clean(message)}")
+        if isinstance(outcome, Response):
+            lines += self._answer(outcome)
         else:
-            lines += self._answer(outcome)  # type: ignore[arg-type]
+            lines.append(f"error: {self._clean(outcome.message)}")
         await self._show("\n".join(lines))
 
     def _answer(self, response: Response) -> list[str]:

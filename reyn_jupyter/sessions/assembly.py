@@ -339,7 +339,7 @@ async def _print(text: str) -> None:
     try:
         await ENGINE.main_thread(lambda: print(text, flush=True))  # noqa: T201 - what was asked to be shown
     except RuntimeError:
-        print(text, flush=True)  # noqa: T201
+        print(text, flush=True)  # noqa: T201 - the same, where no cell waits
 
 
 def _search_folder(state: PlainFolder | None) -> tuple[Path | None, str | None]:

@@ -29,7 +29,7 @@ from reyn_jupyter.workflows.execution.step_place import StepPlace, step_place
 from reyn_jupyter.workflows.execution.workflow_run import as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
-from reyn_jupyter.workflows.planning.policy import PolicyInForce, PolicyViolation, violations
+from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
 from reyn_jupyter.workflows.planning.router import plan_request
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.program import command_of
@@ -102,7 +102,7 @@ class Orchestrator:
             serving_actions=self._serving,
         )
 
-    def violations(self, plan: WorkflowPlan, policy: PolicyInForce) -> tuple[PolicyViolation, ...]:
+    def violations(self, plan: WorkflowPlan, policy: EffectivePolicy) -> tuple[PolicyViolation, ...]:
         """Return what of a plan that was covered the policy forbids."""
         return violations(plan, policy.policy, self._is_safe, serves=self._serves)
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.config.yaml_document import parse, read_bytes
 from reyn_jupyter.support.text import meant_clause
+from reyn_jupyter.workflows.execution.run_file import RUNS, STATE
 from reyn_jupyter.workflows.execution.workflow_file import FOLDER as SKILLS
 from reyn_jupyter.workflows.execution.workflow_file import SUFFIX, Workflow, WorkflowFile, read_workflows
-from reyn_jupyter.workflows.planning.policy import POLICY_FILE, PolicyInForce, load_policy
+from reyn_jupyter.workflows.planning.policy import POLICY_FILE, EffectivePolicy, load_policy
 from reyn_jupyter.workflows.planning.rules import RULES_FILE, PlanRules, built_in_rules, read_rules
 from reyn_jupyter.workflows.utilities.registry import (
     FOLDER,
@@ -31,7 +32,7 @@ from reyn_jupyter.workflows.utilities.registry import (
     utility_folders,
     write_cache,
 )
-from reyn_jupyter.workflows.utilities.utility_trust import trust_utility
+from reyn_jupyter.workflows.utilities.utility_trust import trust_utility, trusted_utilities
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.services import Services
     from reyn_jupyter.workflows.utilities.manifest import Utility
 
-RUNS = ("state", "runs")
 RULES = f"{FOLDER}/{RULES_FILE}"
 _REST = 20.0  # a look at the folders of utilities takes this part of the time at most, where looks come close together
 _LONGEST_REST = 1.0  # seconds
@@ -84,7 +84,7 @@ class WorkflowLibrary:
             self._registry = found = read_registry(
                 utility_folders(self._services.root, self._services.settings().workflows.folders),
                 cache=self._cache,
-                is_trusted=lambda name, digest: bool(digest) and hashes.get(name) == digest,
+                is_trusted=trusted_utilities(hashes),
             )
             took = time.thread_time() - began
             if not _shipped.folders:
@@ -115,7 +115,7 @@ class WorkflowLibrary:
         """Return a utility by its name, or by its name and version.
 
         Raises:
-            WorkflowError: "validation": there is none, or it is not trusted.
+            WorkflowError: "validation": there is none. One that is not trusted is given, and refuses to run.
         """
         registry = self.registry()
         found = registry.by_id.get(entry) or registry.best.get(entry)
@@ -127,7 +127,7 @@ class WorkflowLibrary:
             )
         return found
 
-    def policy(self) -> PolicyInForce:
+    def policy(self) -> EffectivePolicy:
         """Return the policy in force. Raises WorkflowError "policy_invalid"."""
         trusted = self._services.trust.hashes().get(POLICY_FILE)
         return load_policy(
@@ -154,7 +154,7 @@ class WorkflowLibrary:
 
     def new_run_folder(self) -> Path:
         """Return a folder for a utility that is run by itself; it is not made."""
-        return self._services.root.joinpath(*RUNS, str(uuid.uuid4()))
+        return self._services.root.joinpath(STATE, RUNS, str(uuid.uuid4()))
 
     def trust(self, utility: Utility, trust: Trust, folder: StateFolder) -> None:
         """Trust a utility of the workspace as it was found. Raises StateError."""

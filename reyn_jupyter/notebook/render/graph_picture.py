@@ -106,16 +106,14 @@ def _untangle(rows: list[list[str]], lines: Sequence[Sequence[str]]) -> list[lis
         neighbours = after if sweep % 2 else before
         for row in reversed(rows) if sweep % 2 else rows:
             where = {name: place for each in rows for place, name in enumerate(each)}
-            own = {name: place for place, name in enumerate(row)}
-
-            def mean(
-                name: str, where: dict[str, int] = where, own: dict[str, int] = own
-            ) -> tuple[float, int]:
-                near = neighbours.get(name)  # noqa: B023 - called within this round alone
-                return (sum(where[each] for each in near) / len(near) if near else own[name], own[name])
-
-            row.sort(key=mean)
+            means = {name: _mean(name, neighbours.get(name, ()), where) for name in row}
+            row.sort(key=means.__getitem__)
     return rows
+
+
+def _mean(name: str, near: Sequence[str], where: Mapping[str, int]) -> tuple[float, int]:
+    """Return where a place is drawn to by its neighbours; without any it stays."""
+    return (sum(where[each] for each in near) / len(near) if near else where[name], where[name])
 
 
 def _places(

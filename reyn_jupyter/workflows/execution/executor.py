@@ -404,9 +404,9 @@ class _Execution:
 
     def _failed(self, step: WorkflowStep, error: WorkflowError) -> None:
         """Record the failure of a step, and what it means for the run."""
-        said = {"code": error.code, "message": shorten(error.message, _LONGEST_MESSAGE)}
+        said: dict[str, Any] = {"code": error.code, "message": shorten(error.message, _LONGEST_MESSAGE)}
         if error.details:
-            said["details"] = dict(error.details)  # type: ignore[assignment]
+            said["details"] = dict(error.details)
         if step.on_failure == "skip":
             self._become(step, "skipped", error=said)
             return

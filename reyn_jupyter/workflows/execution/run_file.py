@@ -35,13 +35,14 @@ from reyn_jupyter.workflows.execution.workflow_run import (
     WorkflowRunStatus,
 )
 from reyn_jupyter.workflows.planning.plan import WorkflowPlan
+from reyn_jupyter.workflows.utilities.registry import STATE_FOLDER
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 FORMAT = 1
 LARGEST = 64 << 20  # bytes of a file that is read
 LOST = ""  # in place of the id of a blob: outputs that could not be stored
 INLINE = 64 << 10  # bytes of outputs or inputs that the file itself holds
-STATE, RUNS = "state", "runs"
+STATE, RUNS = STATE_FOLDER, "runs"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOCK = ".lock"
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reyn_jupyter.workflows.planning.plan import (
-    CONFIDENCE_THRESHOLD,
     Gap,
     GapReason,
     PlanStatus,
@@ -23,7 +22,7 @@ from reyn_jupyter.workflows.planning.plan import (
 )
 from reyn_jupyter.workflows.planning.references import LITERAL, parse_reference
 from reyn_jupyter.workflows.utilities.contract import Contract, Schema, Violation, step_violations
-from reyn_jupyter.workflows.utilities.registry import UtilityRegistry, as_confidence, rank
+from reyn_jupyter.workflows.utilities.registry import THRESHOLD, UtilityRegistry, as_confidence, rank
 
 _JSON_TYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
@@ -58,7 +57,7 @@ def _no_actions(capability: str) -> Sequence[ServingAction]:
 def cover(
     plan: WorkflowPlan,
     registry: UtilityRegistry,
-    threshold: float = CONFIDENCE_THRESHOLD,
+    threshold: float = THRESHOLD,
     *,
     known_actions: Callable[[str], bool] = _every_action,
     serving_actions: ServingActions = _no_actions,

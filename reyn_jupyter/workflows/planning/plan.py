@@ -30,7 +30,7 @@ from reyn_jupyter.workflows.planning.references import (
     references_of,
 )
 from reyn_jupyter.workflows.utilities.contract import Contract
-from reyn_jupyter.workflows.utilities.registry import THRESHOLD, as_confidence
+from reyn_jupyter.workflows.utilities.registry import as_confidence
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 OnFailure = Literal["retry", "skip", "fail"]
@@ -38,7 +38,6 @@ StepSource = Literal["rule", "llm", "person"]
 GapReason = Literal["no_capability_match", "schema_incompatible", "low_confidence", "invalid_capability"]
 PlanStatus = Literal["complete", "partial-complete", "unroutable"]
 Priority = Literal["high", "medium", "low"]
-CONFIDENCE_THRESHOLD = THRESHOLD
 MOST_PLAN_STEPS = 1_000
 _SHOWN = 10  # problems in the message of an error; its details hold all
 _STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

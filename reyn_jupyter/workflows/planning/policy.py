@@ -89,7 +89,7 @@ class PolicyViolation:
 
 
 @dataclass(frozen=True)
-class PolicyInForce:
+class EffectivePolicy:
     """The policy that holds in a workspace, and the files that it was read from."""
 
     policy: CapabilityPolicy
@@ -151,7 +151,7 @@ def stricter(one: CapabilityPolicy, other: CapabilityPolicy) -> CapabilityPolicy
     )
 
 
-def load_policy(root: Path, is_trusted: Callable[[bytes], bool] = lambda content: False) -> PolicyInForce:
+def load_policy(root: Path, is_trusted: Callable[[bytes], bool] = lambda content: False) -> EffectivePolicy:
     """Return the policy of a workspace: what the person's file and the workspace's both allow.
 
     What neither says is as the defaults have it. The workspace's file goes beyond the defaults only once the person
@@ -179,7 +179,7 @@ def load_policy(root: Path, is_trusted: Callable[[bytes], bool] = lambda content
             )
         else:
             policy = stricter(policy, read_policy(document.values, document.source, base=UNLIMITED_POLICY))
-    return PolicyInForce(policy, tuple(each[0].source for each in (own, shared) if each is not None))
+    return EffectivePolicy(policy, tuple(each[0].source for each in (own, shared) if each is not None))
 
 
 def _defaults_beside(said: CapabilityPolicy) -> CapabilityPolicy:

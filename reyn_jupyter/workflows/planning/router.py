@@ -15,7 +15,6 @@ from reyn_jupyter.support.text import count, enumerate_words, shorten
 from reyn_jupyter.workflows.planning.coverage import ServingActions, cover, request_gap
 from reyn_jupyter.workflows.planning.llm_planner import AskModel, ModelSteps, plan_rest
 from reyn_jupyter.workflows.planning.plan import (
-    CONFIDENCE_THRESHOLD,
     WorkflowPlan,
     WorkflowStep,
 )
@@ -28,7 +27,7 @@ from reyn_jupyter.workflows.planning.request_intents import (
 )
 from reyn_jupyter.workflows.planning.rule_steps import apply_rules
 from reyn_jupyter.workflows.planning.rules import PlanRules, built_in_rules
-from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
+from reyn_jupyter.workflows.utilities.registry import THRESHOLD, UtilityRegistry
 
 HOW_TO_CONFIGURE = (
     "A language model plans what no rule takes: %reyn config models.standard openai/gpt-4o-mini (any that LiteLLM "
@@ -48,7 +47,7 @@ async def plan_request(
     rules: PlanRules | None = None,
     registry: UtilityRegistry,
     ask_model: AskModel | None = None,
-    threshold: float = CONFIDENCE_THRESHOLD,
+    threshold: float = THRESHOLD,
     max_llm_calls: int = 1,
     known_actions: Callable[[str], bool] = _every_action,
     serving_actions: ServingActions = lambda capability: (),

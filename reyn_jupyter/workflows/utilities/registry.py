@@ -196,7 +196,7 @@ def utility_folders(workspace: Path, configured: Sequence[str] = ()) -> tuple[Ut
 
     Args:
         workspace: the folder.
-        configured: `Settings.workflows.folders`; ``~`` is the person's home, a relative one is of the workspace.
+        configured: the setting workflows.folders; ``~`` is the person's home, a relative one is of the workspace.
     """
     root = workspace.resolve()
     found = [UtilityFolder(root / FOLDER, "workspace", FOLDER)]

@@ -24,9 +24,12 @@ _MOST_FILES = 200  # of a utility whose files are kept for what changed
 _MOST_UTILITIES = 200
 
 
-def trusted_utilities(trust: Trust) -> Callable[[str, str], bool]:
-    """Return whether the person trusts a utility now, by its trust name and digest, as `read_registry` asks for it."""
-    hashes = trust.hashes()
+def trusted_utilities(hashes: Mapping[str, str]) -> Callable[[str, str], bool]:
+    """Return whether the person trusts a utility, by its trust name and digest, as `read_registry` asks for it.
+
+    Args:
+        hashes: what the person trusts, by name, see `Trust.hashes`.
+    """
     return lambda name, digest: bool(digest) and hashes.get(name) == digest
 
 

@@ -151,7 +151,7 @@ def test_trust_is_in_every_file_and_an_edit_takes_it_back(tmp_path: Path) -> Non
     folders = [each for each in utility_folders(workspace) if each.origin != "package"]
 
     def utility() -> Any:
-        return read_registry(folders, is_trusted=trusted_utilities(trust)).utilities[0]
+        return read_registry(folders, is_trusted=trusted_utilities(trust.hashes())).utilities[0]
 
     before = utility()
     assert not before.trusted

@@ -69,7 +69,7 @@ async def test_what_is_scaffolded_runs_and_serves_its_capability(tmp_path: Path,
     kept = StateFolder(tmp_path, tmp_path / "kept")
     trust = Trust(kept)
     trust_utility(trust, kept, made.utility)
-    registry = read_registry(utility_folders(tmp_path), is_trusted=trusted_utilities(trust))
+    registry = read_registry(utility_folders(tmp_path), is_trusted=trusted_utilities(trust.hashes()))
     assert not registry.problems
     chosen = rank(registry, "tg.scrape").chosen
     assert chosen is not None
