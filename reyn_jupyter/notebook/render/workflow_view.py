@@ -29,6 +29,7 @@ from reyn_jupyter.notebook.render.graph_picture import GraphNode, graph_picture
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.planning.plan import layers, to_mermaid
+from reyn_jupyter.workflows.utilities.manifest import is_capability
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.workflows import PlanRun
@@ -118,8 +119,8 @@ def gap_blocks(gaps: Sequence[Gap], look: Look) -> list[Block]:
         for gap in gaps[:_MOST_GAPS]
     )
     more = f"… and {len(gaps) - _MOST_GAPS} more: plan.gaps" if len(gaps) > _MOST_GAPS else ""
-    named = dict.fromkeys(gap.missing_capability for gap in gaps if gap.reason != "invalid_capability")
-    lines = tuple(f"%reyn scaffold {look.line(name, 80)}" for name in list(named)[:3])
+    named = dict.fromkeys(name for gap in gaps if is_capability(name := gap.missing_capability))
+    lines = tuple(f"%reyn scaffold {name}" for name in list(named)[:3])
     blocks: list[Block] = [
         Section("Gaps: nothing runs until they are closed", (Grid("", columns, rows, more),))
     ]

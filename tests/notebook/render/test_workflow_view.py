@@ -13,6 +13,7 @@ from reyn_jupyter.notebook.render.hosts.html import HTML_BYTES
 from reyn_jupyter.notebook.render.workflow_view import MOST_DRAWN
 from reyn_jupyter.sessions.workflows import PlanRun
 from reyn_jupyter.workflows.execution.workflow_run import StepArtifact, StepAttempt, StepRun, WorkflowRun
+from reyn_jupyter.workflows.planning.coverage import request_gap
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep
 from tests.notebook.render.samples import ALLOWED, Reader
 from tests.notebook.render.workflow_samples import workflow_objects
@@ -49,6 +50,13 @@ def picture_of(shown: View) -> str:
 
 def run_of(status: Any, *steps: StepRun, text: str = "It is over.", **more: Any) -> PlanRun:
     return PlanRun(WHOLE, WorkflowRun("run-1", status, steps, {}, text, **more), ("a line",))
+
+
+def test_a_gap_that_is_no_capability_has_no_line_that_could_not_work() -> None:
+    words = request_gap("sing it, loudly", "No rule takes it.")
+    shown = view(WorkflowPlan("p", "sing it, loudly", {}, (), (words, GAP), "unroutable"))
+    (commands,) = [block for block in shown.blocks if isinstance(block, Commands)]
+    assert commands.lines == ("%reyn scaffold drive.upload",)
 
 
 def test_a_plan_shows_what_serves_each_step_and_what_waits_for_what() -> None:
