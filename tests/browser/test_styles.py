@@ -153,6 +153,7 @@ def test_a_report_keeps_its_charts_beside_a_widget_and_another_notebook(
     assert min(chart_widths(lab.page)) > 150
     lab.save()
     lab.reload()
+    expect(widget.get_by_role("grid")).to_contain_text("file__read")
     expect(report.locator(".r-track").first).to_be_visible()
     assert min(chart_widths(lab.page)) > 150
     lab.show(other)

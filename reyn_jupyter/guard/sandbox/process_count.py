@@ -12,15 +12,18 @@ Source: the Linux kernel's documentation, "Process Number Controller" (v1) and "
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 _HEADROOM = 16  # beyond the limit, so that a command is ended for it, and not only kept from making more
 _NAME = "reyn-commands"
+_LEAVING = 2.0  # seconds that the last processes of a command may take to leave its group
 
 
 class ProcessCount:
@@ -51,10 +54,19 @@ class ProcessCount:
         """Return whether no process is in it."""
         return not Path(self.procs).read_text()
 
-    def remove(self) -> None:
-        """Remove it, if it is empty."""
-        with suppress(OSError):
-            self._folder.rmdir()
+    def remove(self, patience: float = 0.0) -> None:
+        """Remove it once it is empty, within so many seconds; otherwise it stays."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                self._folder.rmdir()
+            except OSError as error:
+                # The kernel lets a process that was killed leave only some time after its parent was told.
+                if error.errno != errno.EBUSY or time.monotonic() > end:
+                    return
+                time.sleep(0.01)
+            else:
+                return
 
 
 def count_processes(most: int) -> ProcessCount | None:
@@ -130,8 +142,9 @@ class _Groups:
                     ProcessCount(folder).remove()
 
     def _close(self) -> None:
+        end = time.monotonic() + _LEAVING
         for group in self._made:
-            group.remove()
+            group.remove(end - time.monotonic())
 
 
 @cache

@@ -9,6 +9,7 @@ import errno
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from reyn_jupyter.runtime.engine import publisher
@@ -86,10 +87,6 @@ class RunStore:
     def trace_of(self, events: Iterable[Event]) -> Trace:
         """Return the trace of events whose inner runs lie here."""
         return Trace.from_events(events, self._blobs, InnerRunFinder(self._read_inner))
-
-    def under_way(self, run: str) -> bool:
-        """Return whether this session is still writing a run, by its whole id, or holds it in memory."""
-        return self._own.get(run) is not None or self._inner.get(run) is not None
 
     def is_own(self, run: str) -> bool:
         """Return whether this session began a run, by its whole id."""
@@ -188,7 +185,8 @@ class RunStore:
 
     def _read_file(self, run: str, log: RunLog | None, suffix: str) -> Trace:
         if log is not None:
-            return self.trace_of(log.now)
+            trace = self.trace_of(log.now)
+            return replace(trace, grows=trace.ended is None)
         try:
             if self._folder is None:
                 raise FileNotFoundError(errno.ENOENT, "it is not there")

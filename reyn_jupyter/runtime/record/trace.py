@@ -256,6 +256,7 @@ class Trace:
     Attributes:
         events: the record itself.
         started, ended: its first and last event; `ended` is None in a partial trace.
+        grows: whether its session was still writing it when it was read.
         steps: model calls with their tool calls.
         inner: the inner runs, which hold what calls of this run called in their turn, by the id of the call. Their
             tokens and costs are counted in those of this run.
@@ -273,6 +274,7 @@ class Trace:
     ended: RunEnded | None
     blobs: Any = field(default=None, compare=False, repr=False)  # the store that holds its results
     find_inner: Callable[[Trace], InnerRuns] = field(default=out_of_reach, compare=False, repr=False)
+    grows: bool = field(default=False, compare=False, repr=False)
 
     @classmethod
     def from_events(

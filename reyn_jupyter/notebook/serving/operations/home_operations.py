@@ -162,15 +162,14 @@ def _runs(context: OperationContext, ids: list[str], most: int) -> tuple[HomeRun
 
 def _run(trace: Trace, context: OperationContext) -> HomeRun:
     look = context.look
-    running = trace.ended is None and context.session.parts.runs.under_way(trace.run)
     facts = [run_title(trace, look), count(len(trace.calls), "call"), formatting.seconds(trace.seconds)]
     return HomeRun(
         run=trace.run,
         title=look.line(trace.prompt or trace.run[-12:], _TITLE),
         facts=" · ".join(facts),
         at=trace.started.at,
-        state=run_badges(trace, running)[0],
-        running=running,
+        state=run_badges(trace, trace.grows)[0],
+        running=trace.grows,
     )
 
 

@@ -170,14 +170,13 @@ async def open_run(context: OperationContext, arguments: OpenRun) -> OpenedRun:
 
 
 def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
-    running = _under_way(context, trace)
-    stoppable = running and _background(context, trace.run) is not None
+    stoppable = trace.grows and _background(context, trace.run) is not None
     look = context.look
     look.now = now = look.now or time.time()
-    view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", details=False)
+    view = trace_view(trace, look, "" if trace.grows else None, stop=STOP if stoppable else "", details=False)
     total = count_rows(trace)
     more = f"… {total - ROWS:,} more not shown here; all of them: trace.call_log" if total > ROWS else ""
-    rows = step_rows(trace, look, now if running else None)
+    rows = step_rows(trace, look, now if trace.grows else None)
     return OpenedRun(
         run=trace.run,
         view=view,
@@ -185,7 +184,7 @@ def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
         about=tuple(about(trace, look)),
         steps=rows,
         more=more,
-        running=running,
+        running=trace.grows,
         stoppable=stoppable,
     )
 
@@ -194,8 +193,7 @@ async def open_part(context: OperationContext, arguments: OpenPart) -> OpenedPar
     trace = await _load(context, arguments.run)
 
     def compute() -> OpenedPart:
-        running = _under_way(context, trace)
-        found = part(trace, arguments.id, context.look, previous_bytes(trace), running)
+        found = part(trace, arguments.id, context.look, previous_bytes(trace), trace.grows)
         return OpenedPart(request=found.request, response=found.response, blob=found.blob)
 
     try:
@@ -247,7 +245,7 @@ def _run_row(trace: Trace, context: OperationContext) -> RunRow:
         title=look.line(trace.prompt or trace.run[-12:], 100),
         facts=" · ".join(facts),
         when=formatting.moment(trace.started.at),
-        state=run_badges(trace, _under_way(context, trace))[0],
+        state=run_badges(trace, trace.grows)[0],
     )
 
 
@@ -342,11 +340,6 @@ def _read(context: OperationContext, run: str) -> Trace | None:
             return None
         hint = "Its file under .reyn/runs is damaged; the other runs are untouched, %reyn runs lists them."
         raise OperationError(context.look.text(str(error), 400), hint) from None
-
-
-def _under_way(context: OperationContext, trace: Trace) -> bool:
-    """Return whether the record still grows: it has no end, and this session is writing it."""
-    return trace.ended is None and context.session.parts.runs.under_way(trace.run)
 
 
 async def _load(context: OperationContext, run: str) -> Trace:

@@ -169,6 +169,35 @@ def test_a_record_cut_off_at_any_byte_opens_as_far_as_it_goes(workspace: Path) -
             assert "request" in later("trace.part", run=run, id=row["id"])
 
 
+def test_a_run_that_ends_while_it_is_looked_at_goes_on_until_the_next_look_and_is_not_cut_off(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks, go_on = threading.Event(), threading.Event()
+
+    async def waits(_request: object) -> str:
+        asks.set()
+        await asyncio.to_thread(go_on.wait, 120)
+        return "Three."
+
+    session = Session(workspace, model=ScriptedModel(waits))
+    run = session.start("How many lines has notes.txt?")
+    ask, runs = asking(session), session.parts.runs
+    assert asks.wait(120)
+    load = runs.load
+
+    def load_and_end(wanted: str) -> Any:
+        trace = load(wanted)
+        go_on.set()
+        run.result(120)
+        return trace
+
+    monkeypatch.setattr(runs, "load", load_and_end)
+    opened = ask("trace.open", run=run.run_id)
+    assert opened["running"] and "cut off" not in words(opened["view"]["badges"])
+    opened = ask("trace.open", run=run.run_id)
+    assert not opened["running"] and "Three." in words(opened["view"])
+
+
 def test_a_damaged_record_and_an_unknown_run_say_what_to_do(workspace: Path) -> None:
     ask, run, session = ran(workspace, "Hello.", "Again.")
     other = session.ask("once more").run
