@@ -158,11 +158,29 @@ class Limits(SettingsSection):
     )
 
 
+class Weak(SettingsSection):
+    """Help for weak models; each key is on for a model of the tier `light` unless it says otherwise."""
+
+    text_calls: bool | None = Field(default=None, description="run a reply that is nothing but a call as text")
+    stop_repeats: bool | None = Field(
+        default=None, description="point to the earlier result of a call instead of running it again"
+    )
+    check_support: bool | None = Field(
+        default=None, description="ask once more for an answer that no result supports"
+    )
+    fit_context: bool | None = Field(
+        default=None, description="shrink listings, results and history to the model's context length"
+    )
+    short_errors: bool | None = Field(
+        default=None, description="errors of calls in one line, with the nearest right value"
+    )
+
+
 class Router(SettingsSection):
     surface: Literal["universal", "flat", "auto"] | None = Field(
         default=None, description="which tools the model sees"
     )
-    discovery: Literal["prompt", "gate", "forced"] | None = Field(
+    discovery: Literal["prompt", "gate", "forced", "two_steps"] | None = Field(
         default=None, description="how listing first is brought about"
     )
     mandate: Literal["none", "generic", "explicit"] | None = Field(
@@ -188,6 +206,7 @@ class Router(SettingsSection):
     forgive: bool = Field(
         default=True, description="decode, lift and coerce arguments where the schema allows one reading"
     )
+    weak: Weak = Field(default_factory=Weak)
     limits: Limits = Field(default_factory=Limits)
 
 

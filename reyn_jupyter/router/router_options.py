@@ -14,7 +14,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Tier
 
 Surface = Literal["universal", "flat", "auto"]
-Discovery = Literal["prompt", "gate", "forced"]
+Discovery = Literal["prompt", "gate", "forced", "two_steps"]
 Mandate = Literal["none", "generic", "explicit"]
 ReinforceWith = Literal["mandate", "reminder"]
 EditRule = Literal["none", "reasoned", "must"]
@@ -42,6 +42,11 @@ class RouterOptions:
     repair: bool = False
     forgive: bool = True
     hot_list_n: int = 0
+    text_calls: bool = False
+    stop_repeats: bool = False
+    check_support: bool = False
+    fit_context: bool = False
+    short_errors: bool = False
 
     @classmethod
     def of(cls, settings: Settings, tier: Tier) -> RouterOptions:
@@ -63,6 +68,7 @@ class RouterOptions:
             repair=router.repair,
             forgive=router.forgive,
             hot_list_n=settings.action_retrieval.hot_list_n,
+            **{key: weak if given is None else given for key, given in router.weak.model_dump().items()},
         )
 
     @cached_property

@@ -42,7 +42,7 @@ class Variant(Stated):
     model: str = Field(default="standard", min_length=1, max_length=200)
     parameters: Mapping[str, JsonValue] = Field(default_factory=dict)
     surface: Literal["universal", "flat", "auto"] = "universal"
-    discovery: Literal["prompt", "gate", "forced"] = "prompt"
+    discovery: Literal["prompt", "gate", "forced", "two_steps"] = "prompt"
     mandate: Literal["none", "generic", "explicit"] = "none"
     reinforcement: int = Field(default=1, ge=0, le=10)
     reinforce_with: Literal["mandate", "reminder"] = "mandate"
@@ -53,6 +53,11 @@ class Variant(Stated):
     repair: bool = False
     forgive: bool = True
     hot_list_n: int = Field(default=0, ge=0, le=100)
+    text_calls: bool = False
+    stop_repeats: bool = False
+    check_support: bool = False
+    fit_context: bool = False
+    short_errors: bool = False
     search: bool = False
     without: tuple[str, ...] = ()
     max_steps: int = Field(default=8, ge=1, le=1000)
@@ -87,12 +92,14 @@ class Variant(Stated):
         """The settings that a session of this variant gets."""
         router = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
                   "names", "constrain_names", "repair", "forgive")  # fmt: skip
+        weak = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors")
         retrieval: dict[str, Any] = {"hot_list_n": self.hot_list_n}
         if not self.search:
             retrieval["embedding_class"] = None
         return {
             "router": {
                 **{key: getattr(self, key) for key in router},
+                "weak": {key: getattr(self, key) for key in weak},
                 "limits": {"max_steps": self.max_steps},
             },
             "action_retrieval": retrieval,
