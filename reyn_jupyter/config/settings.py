@@ -161,7 +161,9 @@ class Limits(SettingsSection):
 class Weak(SettingsSection):
     """Help for weak models; each key is on for a model of the tier `light` unless it says otherwise."""
 
-    text_calls: bool | None = Field(default=None, description="run a reply that is nothing but a call as text")
+    text_calls: bool | None = Field(
+        default=None, description="run a reply that is nothing but a call as text"
+    )
     stop_repeats: bool | None = Field(
         default=None, description="point to the earlier result of a call instead of running it again"
     )

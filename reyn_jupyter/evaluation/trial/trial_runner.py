@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from reyn_jupyter.evaluation.trial.confinement import trial_policy
 from reyn_jupyter.evaluation.trial.environment import SharedFixtures, TrialEnvironment
 from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effort, outcome_of
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
-from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
+from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
@@ -187,7 +188,7 @@ class TrialRunner:
             asyncio.CancelledError: the trial was interrupted; it never happened, but for what the meter reads.
             SuiteError: the variant searches, and no embeddings are there to search with.
         """
-        scenario, variant = plan.scenario, plan.variant
+        scenario, variant, began = plan.scenario, plan.variant, time.time()
         phrasing, prompt = scenario.prompt(plan.repeat)
         template = self._template(scenario)
         environment = TrialEnvironment(
@@ -204,6 +205,9 @@ class TrialRunner:
             if variant.search:
                 await self._build_index(environment)
             trace, timed_out = await self._turn(environment, plan, prompt, answering)
+            if trace is None:
+                late = f"its {self._timeout:g} s were over before the model was asked"
+                return self.lost(plan, late, began, outcome="timeout"), ()
             outcome, why = outcome_of(trace, timed_out=timed_out)
             files = template.facts(environment.private, (one.path for one in scenario.expected))
         finally:
@@ -227,13 +231,14 @@ class TrialRunner:
         )
         return trial, trace.events
 
-    def lost(self, plan: TrialPlan, why: str, started: float) -> Trial:
-        """Return the trial that took the process with it in which it ran: an error, without any event.
+    def lost(self, plan: TrialPlan, why: str, started: float, *, outcome: Outcome = "error") -> Trial:
+        """Return a trial without any event: it took the process with it in which it ran, or had no time to begin.
 
         Args:
             plan: what was tried.
-            why: how the process ended.
+            why: how the process ended, or what else there was.
             started: seconds since the epoch.
+            outcome: how it counts.
         """
         scenario, variant = plan.scenario, plan.variant
         return Trial(
@@ -244,7 +249,7 @@ class TrialRunner:
             code=self.code,
             phrasing=scenario.prompt(plan.repeat)[0],
             source=self._answers.source(variant),
-            outcome="error",
+            outcome=outcome,
             error=why,
             model=self.label(variant),
             catalog=self.catalog_hashes[scenario.catalog],
@@ -262,8 +267,8 @@ class TrialRunner:
 
     async def _turn(
         self, environment: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model
-    ) -> tuple[Trace, bool]:
-        """Return the turn's trace, and whether it was stopped for taking too long."""
+    ) -> tuple[Trace | None, bool]:
+        """Return the turn's trace, None where it had no time to begin, and whether it took too long."""
         options = TurnOptions(model=model, approve="all", attended=False, repeat=plan.repeat)
         try:
             async with asyncio.timeout(self._timeout) as limit:
@@ -271,6 +276,8 @@ class TrialRunner:
         except TimeoutError:
             if not limit.expired():
                 raise
+            if not environment.parts.runs.ids():
+                return None, True
             trace = environment.parts.runs.load()
         if trace.status == "interrupted" and not limit.expired():
             raise asyncio.CancelledError

@@ -247,6 +247,13 @@ def test_a_trial_that_takes_too_long_is_a_timeout_with_what_was_done() -> None:
     assert [made.ok for made in trial.calls] == [True]
 
 
+def test_a_trial_whose_time_is_over_before_it_begins_is_a_timeout_without_events() -> None:
+    with bench(models={"scripted": Scripts(*READ)}, timeout=1e-9) as on:
+        trial, events = run(on)
+    assert (trial.outcome, trial.model_calls, trial.calls, events) == ("timeout", 0, (), ())
+    assert "1e-09 s were over before the model was asked" in str(trial.error)
+
+
 def test_an_interrupted_trial_never_happened() -> None:
     began: list[asyncio.Event] = []
 
