@@ -6,6 +6,7 @@ A part is a folder: `make browser-test` runs tests/browser, `make unit` what is 
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path, PurePosixPath
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -39,6 +41,16 @@ class LoadedModules:
 
 
 lambda_sources.sys = LoadedModules()
+
+
+class Loggers(dict[str, Any]):
+    """The loggers by name: pytest goes through them before each test, while other threads make new ones."""
+
+    def values(self) -> Any:
+        return list(super().values())
+
+
+logging.Logger.manager.loggerDict = Loggers(logging.Logger.manager.loggerDict)
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
