@@ -134,6 +134,7 @@ class ActionRetrieval(SettingsSection):
     )
 
 
+MODEL_TIMEOUT = 60.0  # seconds; a model on this machine gets more before its first word
 DEFAULT_RETRIES = 3  # repeats of a call that may go through later; the waits are `models.retry.RetryPolicy`
 
 
@@ -142,7 +143,12 @@ class Limits(SettingsSection):
 
     max_steps: Whole = Field(default=8, ge=1, le=1000, description="steps (model calls) a turn")
     calls_per_completion: Whole = Field(default=50, ge=1, le=10_000, description="tool calls run of one step")
-    model_timeout: Real = Field(default=60.0, gt=0, le=3600, description="seconds for one model call")
+    writes_per_completion: Whole | None = Field(
+        default=None, ge=1, le=10_000, description="calls run of one step that may change something"
+    )
+    model_timeout: Real = Field(
+        default=MODEL_TIMEOUT, gt=0, le=3600, description="seconds that a model may be silent in a call"
+    )
     retries: Whole = Field(
         default=DEFAULT_RETRIES, ge=0, le=20, description="repeats of a model call that failed for a while"
     )
@@ -273,6 +279,36 @@ class Web(SettingsSection):
     @classmethod
     def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(str(read_host(each)) for each in value)
+
+
+FROM_ENVIRONMENT = "environment"  # in place of an address: what OTEL_EXPORTER_OTLP_* say
+
+
+class Otel(SettingsSection):
+    """Runs as OpenTelemetry spans, sent to a collector when they end."""
+
+    endpoint: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="base URL of the OTLP/HTTP collector that runs are sent to as spans, or `environment` for what "
+        "OTEL_EXPORTER_OTLP_* say; none is sent when left out",
+    )
+    content: bool = Field(
+        default=False, description="what was said is in the spans, too: prompts, answers, arguments, results"
+    )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _web_address(cls, value: str | None) -> str | None:
+        if value in (None, FROM_ENVIRONMENT):
+            return value
+        if not value.startswith(("https://", "http://")):
+            raise ValueError(f"an address begins with https:// or http://; or say {FROM_ENVIRONMENT}")
+        read_host(value)
+        if "@" in value.split("/")[2]:
+            raise ValueError("no user or password belongs into a file; set OTEL_EXPORTER_OTLP_HEADERS")
+        return value
 
 
 def _peer_name(name: str) -> str:
@@ -445,6 +481,7 @@ class Settings(SettingsSection):
     sandbox: Sandbox = Field(default_factory=Sandbox)
     mcp: Mcp = Field(default_factory=Mcp)
     web: Web = Field(default_factory=Web)
+    otel: Otel = Field(default_factory=Otel)
     peers: dict[PeerName, Peer] = Field(
         default_factory=dict, max_length=100, description="agents that models may ask, by name"
     )

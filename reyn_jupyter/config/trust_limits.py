@@ -49,6 +49,11 @@ def _at_most(value: Any, below: Any) -> str | None:
     return f"it is a looser limit than {below}"
 
 
+def _few_writes(value: Any, below: Any) -> str | None:
+    # Without a setting a weak model may make one; anything up to that is no looser.
+    return _at_most(value, below or 1)
+
+
 def _at_least(value: Any, below: Any) -> str | None:
     if below is None or (value is not None and value >= below):
         return None
@@ -99,6 +104,7 @@ _SECTIONS = {
     "peers": "peers count only from a trusted file",
     "web": "settings of the web count only from a trusted file",
     "mcp": "the registry of MCP servers counts only from a trusted file",
+    "otel": "where runs are sent, and what of them, counts only from a trusted file",
     "workflows": "folders with utilities count only from a trusted file: what lies there runs",
     "calls": "limits of calls count only from a trusted file: a category may have set tighter ones",
 }
@@ -121,6 +127,7 @@ _OUTPUTS = ("inline_bytes", "summary_bytes", "head_lines", "tail_lines", "answer
 _RULES: dict[str, Rule] = {
     **{f"router.{name}": _any for name in _TASTE},
     **{f"router.limits.{name}": _at_most for name in _LIMITS},
+    "router.limits.writes_per_completion": _few_writes,
     **{f"outputs.{name}": _at_most for name in _OUTPUTS},
     "router.repair": _only_off,
     "router.forgive": _only_off,
