@@ -145,6 +145,7 @@ _SECRET_PATHS = (
     (".jupyter",), ("jupyter", "runtime"), ("jupyter", "jupyter_server_config.json"), ("jupyter", "nbsignatures.db"),
     ("jupyter", "notebook_secret"), ("jupyter", "notebook_cookie_secret"),
 )  # fmt: skip
+_RUN_FILES = ("state", "runs")  # the folder of the files that runs of plans are kept in
 # Which programs clients of the Model Context Protocol run.
 _SERVER_FILES = (
     (".cursor", "mcp.json"),
@@ -178,6 +179,8 @@ def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
     for path in _SECRET_PATHS:
         if any(names[at : at + len(path)] == path for at in range(len(names))):
             return "it is a file that may hold credentials"
+    if names[-3:-1] == _RUN_FILES and names[-1].endswith((".json", ".lock")):
+        return "it holds results of a run of steps, also of what is denied by now; dispatch --resume goes on with it"
     if not for_write:
         return None
     if ".git" in names:

@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 
 from reyn_jupyter.support.files.globs import glob_matches, is_literal, may_match_below
-from reyn_jupyter.support.network.hosts import HostError, normalize_name, read_host
+from reyn_jupyter.support.network.hosts import HostError, normalize_name, read_host, read_host_pattern
 
 
 class EffectKind(StrEnum):
@@ -132,8 +132,9 @@ def may_be_below(text: str, folder: str) -> bool:
 
 
 def _host(target: str) -> str:
+    """Return a host, or all names below one, in its one spelling."""
     try:
-        return str(read_host(target))
+        return str(read_host_pattern(target))
     except HostError as error:
         raise TargetError(str(error)) from None
 
@@ -147,13 +148,33 @@ def _host_rule(text: str) -> TargetRule:
     glob, ports = _host_glob(text)
 
     def matches(target: str, tightens: bool) -> bool:
-        host = read_host(target)
+        pattern = read_host_pattern(target)
+        host = pattern.host
         # A category that names no port may go to any: that is enough to deny, and too little to allow.
         if ports and host.port not in ports and not (tightens and host.port is None):
             return False
+        if pattern.below:
+            return _may_meet(glob, host.name) if tightens else _holds_all_below(glob, host.name)
         return host.name == glob if is_literal(glob) else glob_matches(glob, host.name)
 
     return matches
+
+
+def _holds_all_below(glob: str, name: str) -> bool:
+    """Return whether a rule's hosts are all names below one, and perhaps more: all, or those below a part of it."""
+    star, _, rest = glob.partition(".")
+    return glob == "*" or (star == "*" and is_literal(rest) and f".{name}".endswith(f".{rest}"))
+
+
+def _may_meet(glob: str, name: str) -> bool:
+    """Return whether a rule's hosts and the names below one may have a host in common; True where it is not certain."""
+    ruled, below = glob.split(".")[::-1], name.split(".")[::-1]
+    for one, other in zip(ruled, below, strict=False):
+        if not is_literal(one):
+            return True
+        if one != other:
+            return False
+    return len(ruled) > len(below)
 
 
 def _host_glob(text: str) -> tuple[str, frozenset[int | None]]:

@@ -5,6 +5,7 @@ Invariant: the work is bounded by the number of names, whatever the length of wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 LONGEST_COMPARED = 100  # characters of a name; difflib's cost grows with the product of the lengths
@@ -99,6 +100,21 @@ class MeantClauses:
         """Return what `meant_clause` gives, or nothing where that was asked often enough."""
         self._left -= 1
         return meant_clause(given, names) if self._left >= 0 else ""
+
+
+_FOR_PEOPLE = re.compile(r"pip install|%reyn|--approve|hf download")
+_CLAUSE_END = re.compile(r"(?<=[.?!;])\s+")
+
+
+def for_models(text: str) -> str:
+    """Return a text without the clauses that tell a person what to type: a model cannot, and copies them.
+
+    >>> for_models("Search by meaning is off: nothing embeds; pip install x adds it. Use a listing.")
+    'Search by meaning is off: nothing embeds. Use a listing.'
+    """
+    clauses = _CLAUSE_END.split(text)
+    kept = [each for each in clauses if not _FOR_PEOPLE.search(each)]
+    return " ".join(kept) if len(kept) == len(clauses) else re.sub(r";(?= [A-Z]|$)", ".", " ".join(kept))
 
 
 def enumerate_words(words: Sequence[str], conjunction: str = "and") -> str:

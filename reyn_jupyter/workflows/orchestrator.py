@@ -25,6 +25,7 @@ from reyn_jupyter.workflows.execution.executor import (
     unstarted_run,
 )
 from reyn_jupyter.workflows.execution.run_file import RunFile
+from reyn_jupyter.workflows.execution.sent_utility import current_sender
 from reyn_jupyter.workflows.execution.step_place import StepPlace, step_place
 from reyn_jupyter.workflows.execution.workflow_run import as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
@@ -153,9 +154,7 @@ class Orchestrator:
         return await execute_plan(
             plan,
             call_step=call_step,
-            limits=RunLimits(
-                policy.policy.max_run_seconds, policy.policy.max_tool_retries, self._settings.at_once
-            ),
+            limits=RunLimits(policy.policy.max_run_seconds, policy.policy.max_tool_retries, self._at_once),
             run_file=run_file,
             on_event=on_event,
             is_safe=self._is_safe,
@@ -164,6 +163,12 @@ class Orchestrator:
             resume=resume,
             force=force,
         )
+
+    @property
+    def _at_once(self) -> int:
+        """How many steps run side by side: as many as the settings say, or keep an executor busy."""
+        sender = current_sender()
+        return self._settings.at_once if sender is None else max(self._settings.at_once, sender.slots)
 
     async def _call(self, step: WorkflowStep, inputs: dict[str, Any]) -> Mapping[str, Any]:
         """Call what serves a step. Raises WorkflowError."""

@@ -47,6 +47,9 @@ class WorkflowError(UserError):
         self.message, self.hint, self.code = message, hint, code
         self.details: Mapping[str, Any] = details or {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.hint, self.code, dict(self.details))
+
 
 @contextmanager
 def as_action_errors() -> Iterator[None]:

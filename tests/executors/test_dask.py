@@ -23,34 +23,15 @@ from reyn_jupyter.executors.executor import (
     map_tasks,
 )
 from tests.executors.executor_support import Toolbox, task
-from tests.support.dask_clusters import Cluster
+from tests.support.dask_clusters import Cluster, workers_of
 from tests.support.processes import is_gone, started
 from tests.support.waiting import awaited, until
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("cluster")) as made:
-        yield made
-
-
-@pytest.fixture
-def client(cluster: Cluster) -> Iterator[Client]:
-    while sum(each.poll() is None for each in cluster.workers) < 2:  # a test before killed one
-        cluster.add_worker()
-    with Client(cluster.address) as made:
-        until(lambda: len(workers_of(made)) == 2)
-        yield made
 
 
 @pytest.fixture
 def executor(client: Client) -> Iterator[DaskExecutor]:
     with DaskExecutor(client) as made:
         yield made
-
-
-def workers_of(client: Client) -> dict[str, Any]:
-    return dict(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def left_at_scheduler(client: Client) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +28,7 @@ from reyn_jupyter.executors.executor import (
 from reyn_jupyter.executors.local import LocalExecutor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from tests.executors.executor_support import Toolbox, Unopenable, task
+from tests.support.dask_clusters import local_client
 from tests.support.processes import child, started
 from tests.support.waiting import awaited, until
 
@@ -36,12 +37,7 @@ KINDS = ("local", "processes", "dask")
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster) as made,
-    ):
+    with local_client() as made:
         yield made
 
 

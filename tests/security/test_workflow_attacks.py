@@ -182,6 +182,22 @@ def test_each_step_of_a_forged_run_asks(workspace: Path) -> None:
     assert "state/runs/r1.json" in str(made.questions[0])
 
 
+@pytest.mark.parametrize("name", ["r1.json", "R1.JSON", "r1.json.", ".r1.lock"])
+def test_what_a_run_has_read_is_not_read_from_its_file(workspace: Path, name: str) -> None:
+    session = reyn.Session(workspace)
+    (workspace / "state" / "runs" / "r1").mkdir(parents=True)
+    (workspace / "state" / "runs" / name).write_text('{"output": "the hidden word"}')
+    (workspace / "state" / "runs" / "r1" / "made.json").write_text('{"output": "an open word"}')
+    read = session.invoke_action("file__read", {"path": f"state/runs/{name}"})
+    assert not read.ok and "results of a run of steps" in str(read.error)
+    found = session.invoke_action("file__grep", {"pattern": "word", "path": "state"})
+    assert "made.json" in str(found.value) and "hidden" not in str(found.value)
+    changed = session.invoke_action(
+        "file__write", {"path": f"state/runs/{name}", "content": "{}", "overwrite": True}
+    )
+    assert not changed.ok
+
+
 def test_a_forged_run_that_scaffolds_makes_nothing_trusted(workshop: Workshop) -> None:
     steps = [step("a", action="skill__tool-scaffolder", inputs={"capability": "evil.run"})]
     forged = {"format": 1, "run_id": "r1", "status": "interrupted", "plan": plan_of(*steps), "steps": []}

@@ -5,16 +5,34 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psutil
+import pytest
+from distributed import Client, LocalCluster
 
 from tests.support.processes import environment
 from tests.support.waiting import until
 
 DASK = Path(sys.executable).parent / "dask"
+
+
+@contextmanager
+def local_client() -> Iterator[Client]:
+    """Start two processes of one thread each, as `LocalCluster` does, and a client of them."""
+    main = sys.modules["__main__"]
+    if not hasattr(main, "__spec__"):  # a shell of IPython that was emptied; Python describes a process by it
+        main.__spec__ = None  # type: ignore[attr-defined]
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 class Cluster:
@@ -80,3 +98,24 @@ class Cluster:
         for each in (*self.workers, self.scheduler):
             each.kill()
             each.wait(60)
+
+
+def workers_of(client: Client) -> dict[str, Any]:
+    return dict(client.scheduler_info(n_workers=-1)["workers"])
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of two workers, for the tests of a file."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as made:
+        yield made
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Client]:
+    """A client of the cluster, which has two workers again where a test before killed one."""
+    while sum(each.poll() is None for each in cluster.workers) < 2:
+        cluster.add_worker()
+    with Client(cluster.address) as made:
+        until(lambda: len(workers_of(made)) == 2)
+        yield made

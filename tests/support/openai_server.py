@@ -136,12 +136,14 @@ def refuses(parameter: str, otherwise: Reply) -> Callable[[Received], Reply]:
 class OpenAIServer:
     """The server. A context manager: it listens from entry to exit, on a free port of 127.0.0.1.
 
-    `requests` holds what came in; `disconnected` is set when a client goes away in the middle of an answer.
+    `requests` holds what came in; `told` is what it answers to a GET, by path; `disconnected` is set when a
+    client goes away in the middle of an answer.
     """
 
     def __init__(self, otherwise: Scripted | None = None) -> None:
         self.otherwise: Scripted = otherwise if otherwise is not None else Answer("ok")
         self.requests: list[Received] = []
+        self.told: dict[str, Any] = {}
         self.disconnected = threading.Event()
         self.closing = threading.Event()
         self._script: list[Scripted] = []
@@ -165,6 +167,7 @@ class OpenAIServer:
         with self._lock:
             self._script.clear()
             self.requests.clear()
+            self.told.clear()
             self.disconnected.clear()
 
     def next_reply(self, received: Received) -> Reply:
@@ -203,6 +206,11 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing: the test reads `requests`."""
+
+        def do_GET(self) -> None:
+            told = server.told.get(self.path)
+            body = json.dumps({"error": "not found"} if told is None else told).encode()
+            self._whole(404 if told is None else 200, body, "application/json", {})
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length", 0))

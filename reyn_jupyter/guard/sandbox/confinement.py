@@ -33,7 +33,7 @@ class Confinement:
         hidden: files and folders below those that it cannot read; a file reads as empty or not at all.
         environment: variables beside a few harmless ones (PATH, HOME, LANG, TMPDIR). A secret stands there alone.
         hosts: what it may reach over HTTP, through a proxy of ours: example.org (ports 80 and 443),
-            ``localhost:8080``. Ask the person first.
+            ``localhost:8080``, ``*.example.org``. Ask the person first.
 
     Example:
         >>> Confinement(Path("/work"), readable=(Path("/work"),), hidden=(Path("/work/.env"),)).hosts

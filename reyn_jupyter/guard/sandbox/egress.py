@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.guard.sandbox.confinement import HostTraffic, SandboxError
 from reyn_jupyter.support.network.addresses import Address, Reach, look_up, reach
-from reyn_jupyter.support.network.hosts import Host, HostError, read_host
+from reyn_jupyter.support.network.hosts import Host, HostError, read_host, read_host_pattern
 
 if TYPE_CHECKING:
     import h11
@@ -61,7 +61,7 @@ class EgressProxy:
     """The proxy of one command.
 
     Args:
-        hosts: as a person consented to them: example.org (ports 80 and 443) or example.org:8080.
+        hosts: as a person consented to them: example.org (ports 80 and 443), example.org:8080 or *.example.org.
 
     Raises:
         SandboxError: one of them is none.
@@ -69,7 +69,7 @@ class EgressProxy:
 
     def __init__(self, hosts: Sequence[str]) -> None:
         try:
-            self._hosts = frozenset(map(read_host, hosts))
+            self._hosts = frozenset(map(read_host_pattern, hosts))
         except HostError as error:
             raise SandboxError(str(error).rstrip("."), "Name hosts: example.org, localhost:8080") from None
         self._counts: dict[str, _Counts] = {}
@@ -199,7 +199,7 @@ class EgressProxy:
             host = read_host(f"//{name}:{port}")
         except HostError as error:
             raise _RefusedError(str(error), 400) from None
-        if host not in self._hosts:
+        if not any(each.admits(host) for each in self._hosts):
             raise _RefusedError(f"{shown!a} is not among the hosts that this command may reach.")
         try:
             addresses = await look_up(host.name, port)

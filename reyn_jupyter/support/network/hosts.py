@@ -214,3 +214,79 @@ def _address_6(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return ascii(text if len(text) <= 80 else f"{text[:80]}…")
+
+
+# Second labels under which countries register names for everybody, as com in com.au; a list of all is the public suffix
+# list, which moves every week. What it misses is a name that a person reads and consents to.
+_REGISTRIES = frozenset({
+    "ac", "ad", "asn", "asso", "biz", "co", "com", "ed", "edu", "firm", "gen", "go", "gob", "gouv", "gov", "govt",
+    "gub", "id", "idv", "ind", "inf", "info", "int", "lg", "ltd", "me", "mil", "mod", "ne", "net", "nhs", "nom", "nsw",
+    "or", "org", "plc", "police", "pro", "qld", "sch", "school", "tm", "vic", "web",
+})  # fmt: skip
+# Names below which anybody may put a site.
+_SHARED = frozenset({
+    "amazonaws.com", "appspot.com", "azureedge.net", "azurewebsites.net", "blogspot.com", "cloudapp.net",
+    "cloudfront.net", "deno.dev", "firebaseapp.com", "fly.dev", "github.io", "githubusercontent.com", "gitlab.io",
+    "glitch.me", "herokuapp.com", "hf.space", "netlify.app", "ngrok.app", "ngrok.io", "onrender.com", "pages.dev",
+    "readthedocs.io", "repl.co", "run.app", "sharepoint.com", "surge.sh", "trycloudflare.com", "vercel.app", "web.app",
+    "windows.net", "workers.dev",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HostPattern:
+    """A host, or all names below one.
+
+    Attributes:
+        host: the host; where `below`, the one whose names are meant, and it not among them.
+        below: whether the names below it are meant.
+    """
+
+    host: Host
+    below: bool = False
+
+    def __str__(self) -> str:
+        return f"*.{self.host}" if self.below else str(self.host)
+
+    def admits(self, host: Host) -> bool:
+        """Return whether a host is meant, with its port.
+
+        >>> read_host_pattern("*.example.org").admits(read_host("a.b.example.org"))
+        True
+        """
+        if not self.below:
+            return host == self.host
+        return host.port == self.host.port and host.name.endswith(f".{self.host.name}")
+
+
+def read_host_pattern(text: str) -> HostPattern:
+    """Return what a text means that may stand for all names below a host.
+
+    Args:
+        text: as for `read_host`; or ``*.example.org``, with its port or without, where what follows the first label has
+            two labels or more and is nothing below which anybody may have a name.
+
+    Raises:
+        HostError: it is neither.
+
+    Example:
+        >>> str(read_host_pattern("*.GoogleVideo.com."))
+        '*.googlevideo.com'
+    """
+    if not text.startswith("*."):
+        return HostPattern(read_host(text))
+    rest = text[2:]
+    if not rest or re.search(r"[/@?#\\%\s*]", rest):
+        raise HostError(
+            f"{_quoted(text)} is no name with * in place of its first label, such as *.example.org."
+        )
+    host = read_host(rest)
+    labels = host.name.split(".")
+    if host.address is not None:
+        raise HostError(f"{_quoted(text)}: there is nothing below an address.")
+    is_registry = len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _REGISTRIES
+    if len(labels) < 2 or is_registry or host.name in _SHARED:
+        raise HostError(
+            f"{_quoted(text)} means names of everybody; name one that has an owner: *.example.org."
+        )
+    return HostPattern(host, below=True)

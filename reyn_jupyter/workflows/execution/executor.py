@@ -42,6 +42,7 @@ FIRST_WAIT = (
     0.5  # the bound of the first wait before a step is tried again, in seconds; it doubles from there
 )
 LONGEST_WAIT = 20.0
+WORKER_LOST = "worker_lost"  # the kind of a failure: the worker that a step was sent to is gone
 _REPEATABLE = ("tool_failed", "tool_timeout", "tool_invalid_output", "llm_error")
 _LONGEST_MESSAGE = 2_000  # characters of an error
 
@@ -233,7 +234,7 @@ class _Execution:
             step.step_id
             for step in self.plan.steps
             if (stored := self.earlier.steps.get(step.step_id)) is not None
-            and (stored.status in UNDER_WAY or (stored.error or {}).get("code") == "tool_timeout")
+            and (stored.status in UNDER_WAY or _may_have_worked(stored.error or {}))
             and not self._may_repeat(step)
         ]
         if unknown:
@@ -516,6 +517,13 @@ def _is_repeatable(error: BaseException) -> bool:
         and error.code in _REPEATABLE
         and error.details.get("retryable") is not False
     )
+
+
+def _may_have_worked(error: Mapping[str, Any]) -> bool:
+    """Return whether an error leaves open how much of its step was done."""
+    details = error.get("details")
+    kind = details.get("kind") if isinstance(details, Mapping) else None
+    return error.get("code") == "tool_timeout" or kind == WORKER_LOST
 
 
 def _checked_outputs(outputs: object) -> dict[str, Any]:

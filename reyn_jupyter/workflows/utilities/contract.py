@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -118,6 +120,31 @@ def step_violations(step: Contract, tool: Contract) -> tuple[Violation, ...]:
     which says nothing of other properties admits none. An input schema without anything in it says nothing of what is
     sent: only the output is looked at then, and the inputs are checked before the utility runs.
     """
+    key = _key(step, tool)
+    found = None if key is None else _judged.get(key)
+    if found is None:
+        found = _step_violations(step, tool)
+        if key is not None:
+            if len(_judged) >= _MOST_JUDGED:
+                _judged.clear()
+            _judged[key] = found
+    return found
+
+
+_MOST_JUDGED = 4_096  # pairs of contracts; a plan asks for the same ones again and again
+_judged: dict[bytes, tuple[Violation, ...]] = {}
+
+
+def _key(step: Contract, tool: Contract) -> bytes | None:
+    """Return what stands for a pair of contracts; None for what is no JSON."""
+    schemas = [step.input_schema, step.output_schema, tool.input_schema, tool.output_schema]
+    try:
+        return hashlib.sha256(json.dumps(schemas).encode()).digest()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _step_violations(step: Contract, tool: Contract) -> tuple[Violation, ...]:
     sent = step.input_schema
     if not sent:
         return _violations("output", tool.output_schema, step.output_schema)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.config.yaml_document import parse, read_bytes
 from reyn_jupyter.support.encoding import clip_line, one_line
-from reyn_jupyter.support.network.hosts import HostError, read_host
+from reyn_jupyter.support.network.hosts import HostError, read_host_pattern
 from reyn_jupyter.support.text import MeantClauses, count
 from reyn_jupyter.workflows.utilities.contract import Contract, Schema, schema_fault
 from reyn_jupyter.workflows.workflow_error import WorkflowError
@@ -353,7 +353,7 @@ def _host_fault(host: str) -> str | None:
     if re.search(r"[/@?#\\\s]", host):
         return f"{_quoted(host)} is more than a host and a port, such as example.org or example.org:8080"
     try:
-        read_host(host)
+        read_host_pattern(host)
     except HostError as error:
         return clip_line(str(error), 300)
     return None
@@ -389,7 +389,7 @@ def _dependency(item: str | Mapping[str, str]) -> Dependency:
     if isinstance(item, str):
         return Dependency("service", item)
     ((kind, name),) = item.items()
-    return Dependency(kind, str(read_host(name)) if kind == "host" else name)  # type: ignore[arg-type]  # by the schema
+    return Dependency(kind, str(read_host_pattern(name)) if kind == "host" else name)  # type: ignore[arg-type]  # by the schema
 
 
 def _escaped(step: str | int) -> str:

@@ -99,11 +99,13 @@ class UtilityInputs:
 
     Attributes:
         values: with defaults; paths are absolute.
+        named: the same with paths from the workspace's root on.
         readable: files and folders that it reads, from the workspace's root on.
         writable: folders that it may write in, from the root on; they need not be there.
     """
 
     values: dict[str, Any]
+    named: dict[str, Any]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
 
@@ -143,7 +145,9 @@ def prepare_inputs(utility: Utility, inputs: Mapping[str, Any], workspace: Works
     def of(kind: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(found for place, found in places.items() if marked[place] == kind))
 
-    return UtilityInputs(replaced(values, absolute), of(READABLE_PATH), of(WRITABLE_FOLDER))
+    return UtilityInputs(
+        replaced(values, absolute), replaced(values, places), of(READABLE_PATH), of(WRITABLE_FOLDER)
+    )
 
 
 async def run_utility(
@@ -322,7 +326,7 @@ def _confinement(
             raise _invalid_inputs(utility, [{"path": "", "message": message}])
     try:
         for place in (runs, *prepared.writable):
-            _make_folder(root, place)
+            make_folder(root, place)
     except OSError as error:
         raise WorkflowError(
             f"{utility.id} did not run: a folder could not be made ({error.strerror or error}).",
@@ -354,7 +358,7 @@ def _tidied(protected: ProtectedPlaces | None, run_folder: Path) -> tuple[str, .
     return removed
 
 
-def _make_folder(root: Path, place: str) -> None:
+def make_folder(root: Path, place: str) -> None:
     """Make a folder with those above it, through no link. Raises OSError."""
     parts = place.split("/")
     for depth, name in enumerate(parts):
@@ -481,7 +485,7 @@ async def _checked_output(
     artifacts: dict[Place, str] = {}
     for place in marked:
         try:
-            artifacts[place] = workspace.relative(_artifact(str(at(found, place)), folders))
+            artifacts[place] = workspace.relative(artifact_path(str(at(found, place)), folders))
         except WorkspaceError as error:
             problems.append({"path": pointer(place), "message": str(error)})
     if problems:
@@ -509,7 +513,7 @@ def _judged(
         return found, [{"path": "", "message": f"cannot be checked: {error}"}], {}
 
 
-def _artifact(text: str, folders: tuple[Path, ...]) -> Path:
+def artifact_path(text: str, folders: tuple[Path, ...]) -> Path:
     """Return the file or folder that a program says it made. Raises WorkspaceError.
 
     Args:

@@ -12,7 +12,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,12 +96,15 @@ def signature_of(folder: str) -> Signature | None:
     return tuple(found) if newest < time.time() - _RACY else None
 
 
-def read_folder(folder: Path, manifest: str) -> FolderFiles:
+def read_folder(
+    folder: Path, manifest: str, contents: MutableMapping[str, bytes] | None = None
+) -> FolderFiles:
     """Read and hash the files of a folder.
 
     Args:
         folder: of a utility.
         manifest: the name of the file whose bytes are kept.
+        contents: where the bytes of every file are put, by path, those that were hashed.
 
     Raises:
         UtilityFolderError: more files or bytes than a utility may have, a link out of the folder, a socket, a file that
@@ -118,6 +121,8 @@ def read_folder(folder: Path, manifest: str) -> FolderFiles:
             continue
         data = _read(folder / path, path, left)
         left -= len(data)
+        if contents is not None:
+            contents[path] = data
         hashes[path] = hashlib.sha256(data).hexdigest() + (" +x" if status.st_mode & 0o111 else "")
         if path == manifest:
             content = data

@@ -257,7 +257,7 @@ def test_landlock_without_namespaces_refuses_hosts_and_says_why(tmp_path: Path) 
 
 async def test_what_cannot_be_held_to_hosts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="no host"):
-        await Sandbox(Bubblewrap()).run(["true"], _place(tmp_path, "*.example.org"))
+        await Sandbox(Bubblewrap()).run(["true"], _place(tmp_path, "a.*.example.org"))
     if Deno().absence() is None:
         (tmp_path / "a.ts").write_text("", encoding="ascii")
         with pytest.raises(SandboxError, match="no host"):
