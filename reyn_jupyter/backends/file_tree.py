@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -19,6 +20,7 @@ from reyn_jupyter.backends.file_lines import (
     FileTooLargeError,
     NotTextError,
     PastTheEndError,
+    count_lines,
     read_lines,
 )
 from reyn_jupyter.guard.held_place import HeldPlace
@@ -43,6 +45,7 @@ SKIPPED = frozenset(
     {"node_modules", ".venv", "venv", "__pycache__", ".ipynb_checkpoints", ".tox", ".nox"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
+_COUNTED = 64 << 20  # bytes of a file whose lines are counted after a part of them was read
 _HINT_FILES = 2000  # files looked at for a name that a missing path may have meant
 
 
@@ -115,9 +118,7 @@ class FileTree:
         try:
             found = find(path)
         except WorkspaceError as error:
-            raise ActionError(
-                str(error), "Use a path relative to the workspace, such as data/orders.csv."
-            ) from error
+            raise ActionError(str(error), "Use a path relative to the workspace.") from error
         place = found.path if isinstance(found, HeldPlace) else str(found)
         if not self._hidden.isdisjoint(place.split("/")):
             raise ActionError(f"{path} does not exist", "List the folder above it to see its files.")
@@ -174,7 +175,9 @@ class FileTree:
                     raise _unread(path, before.st_size, error) from error
                 after = os.fstat(file.fileno())
                 if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
-                    return content
+                    if limit is None or not isinstance(content, Text):
+                        return content
+                    return replace(content, note=await _left(file, before.st_size, (offset or 1) + limit))
                 if isinstance(content, FileContent):
                     content.path.unlink(missing_ok=True)
                 file.seek(0)
@@ -273,7 +276,10 @@ class FileTree:
             ]
             names: dict[str, list[str]] = {}
             for file in files:
-                names.setdefault(file.rpartition("/")[2].casefold(), []).append(file)
+                place = file  # and the folders on the way to it
+                while place and place not in names.setdefault(place.rpartition("/")[2].casefold(), []):
+                    names[place.rpartition("/")[2].casefold()].append(place)
+                    place = place.rpartition("/")[0]
             close = nearest_names(wanted, names)
             if close:
                 return did_you_mean([printable_name(file) for name in close for file in names[name][:2]])
@@ -291,6 +297,18 @@ async def _read(
     if size <= AT_ONCE:
         return read_lines(file, offset, limit, spool, lambda: None, redactor)
     return await in_thread(lambda check: read_lines(file, offset, limit, spool, check, redactor))
+
+
+async def _left(file: BinaryIO, size: int, following: int) -> str:
+    """Return the sentence that more lines follow from one on; "" where none does, or the file is too large to count."""
+    if size > _COUNTED:
+        return ""
+    if size <= AT_ONCE:
+        lines = count_lines(file, lambda: None)
+    else:
+        lines = await in_thread(lambda check: count_lines(file, check))
+    left = lines - following + 1
+    return f"{left:d} lines left: offset={following} reads on" if left > 0 else ""
 
 
 def _unread(path: str, size: int, error: Exception) -> ActionError:

@@ -72,7 +72,7 @@ def check_slug(slug: str) -> None:
         raise MemoryStoreError(
             f"{slug[:80]!r} is no slug",
             f"A slug has 1 to {SLUG_LENGTH} characters: lower-case letters and digits, with single - or _ "
-            "between them, e.g. report-style.",
+            "between them.",
         )
 
 

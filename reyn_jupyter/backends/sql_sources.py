@@ -58,7 +58,7 @@ def _no_file(name: str, args: Arguments, context: ToolContext) -> ActionError:
     given = args.get("sources") or {}
     said, meant = f"There is no file {name} in the workspace.", near_source(name, given, context)
     if meant is None:
-        return ActionError(said, "%reyn invoke file__list shows the files that there are.")
+        return ActionError(said, "List the files to see what there is.")
     fix = {**args, "sources": {**given, name: meant[1]}}
     return ActionError(said, f"Did you mean {meant[1]}?", fix=fix)
 

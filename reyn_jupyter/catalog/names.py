@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SEPARATOR = "__"
+CHOOSE = "choose_action"  # the tool by which a model picks from a short list, where it is asked to
 WRAPPERS = ("list_actions", "describe_action", "invoke_action", "search_actions", "inspect")
 LONGEST_NAME = 512  # characters; anything longer is no name but a mistake
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, LIMIT
 from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT
+from reyn_jupyter.catalog.names import CHOOSE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from reyn_jupyter.catalog.action import Action
 
 _LIST = (
     "Find out which actions exist. Pass category to get, for each action, its exact qualified name, its description "
@@ -55,6 +58,26 @@ _ARGS = (
 )
 
 
+ANSWER, OTHER = "answer", "other"  # what may be chosen beside an action
+_CHOOSE = "Choose the one action that does the next thing that the person asks for. There is:"
+_ANSWER = "no action: what is here is enough to answer the person, or no action can help"
+_OTHER = "none of these actions fits: show others"
+
+
+def choose_spec(actions: Sequence[Action], *, more: bool) -> dict[str, Any]:
+    """Return the tool by which a model picks one of a few actions, or none.
+
+    Args:
+        actions: the candidates, best first.
+        more: whether others follow, so that it may ask for them.
+    """
+    choices = {action.name.text: " ".join(action.short_description.split()) for action in actions}
+    choices |= {ANSWER: _ANSWER} | ({OTHER: _OTHER} if more else {})
+    lines = [f"- {name}: {what}" for name, what in choices.items()]
+    action = {"type": "string", "enum": list(choices)}
+    return _spec(CHOOSE, "\n".join([_CHOOSE, *lines]), {"action": action}, ["action"])
+
+
 def wrapper_specs(
     categories: Sequence[str],
     *,
@@ -62,6 +85,7 @@ def wrapper_specs(
     inspect: bool,
     constrain: Sequence[str] | None = None,
     schemas: bool = True,
+    args: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the wrappers as function specs of the chat-completions API.
 
@@ -71,6 +95,7 @@ def wrapper_specs(
         inspect: whether there is a store to look into.
         constrain: names just listed, as an enum for `action_name`; None leaves it open.
         schemas: whether narrowed listings carry schemas.
+        args: the input schema of the one action that `constrain` leaves; None leaves an invocation's arguments open.
     """
     action_name: dict[str, Any] = {"type": "string", "description": _ACTION_NAME}
     if constrain:
@@ -86,7 +111,7 @@ def wrapper_specs(
         _spec(
             "invoke_action",
             _INVOKE,
-            {"action_name": action_name, "args": {"type": "object", "description": _ARGS}},
+            {"action_name": action_name, "args": {"type": "object", "description": _ARGS, **(args or {})}},
             ["action_name", "args"],
         ),
     ]

@@ -39,19 +39,19 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 
-_PATH = {"type": "string", "description": "File, relative to the workspace, e.g. data/orders.csv."}
+_PATH = {"type": "string", "description": "File, relative to the workspace."}
 _FOLDER = {"type": "string", "description": 'Folder, relative to the workspace; "." is the workspace itself.'}
 OFFSET = {"type": "integer", "minimum": 1, "description": "First line to read, counted from 1. Default 1."}
 LIMIT = {"type": "integer", "minimum": 1, "description": "How many lines to read. Default: all."}
 PATTERN = {
     "type": "string",
     "minLength": 1,
-    "description": "Regular expression (RE2), matched line by line, e.g. def \\w+_total.",
+    "description": "Regular expression (RE2), matched line by line.",
 }
 GLOB = {
     "type": "string",
     "minLength": 1,
-    "description": "Only files whose path matches: *.py, src/**/*.md.",
+    "description": "Only files whose path matches this pattern: * within a name, ** over folders.",
 }
 CASE_SENSITIVE = {"type": "boolean", "description": "Whether letter case counts. Default true."}
 MAX_RESULTS = {
@@ -106,8 +106,8 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
                 pattern={
                     "type": "string",
                     "minLength": 1,
-                    "description": "Path pattern: * within a name, ** over folders, e.g. data/**/*.csv. "
-                    "Without / it is matched against file names in every folder, e.g. *.csv.",
+                    "description": "Path pattern: * within a name, ** over folders. "
+                    "Without / it is matched against file names in every folder.",
                 },
                 path={**_FOLDER, "description": "Folder to begin in. Default: the workspace."},
             ),

@@ -62,7 +62,7 @@ _SLUG = {
     "type": "string",
     "pattern": SLUG_PATTERN,
     "maxLength": SLUG_LENGTH,
-    "description": "Short id of the memory, lower case with - or _, e.g. report-style.",
+    "description": "Short id of the memory, lower case with - or _.",
 }
 _LAYER = {
     "type": "string",

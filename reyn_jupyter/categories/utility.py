@@ -30,6 +30,8 @@ from reyn_jupyter.runtime.access.progress_report import last_line_reporter
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.secret import Secret
+from reyn_jupyter.workflows.execution.executor import WORKER_LOST
+from reyn_jupyter.workflows.execution.sent_utility import SentStepLostError, current_sender
 from reyn_jupyter.workflows.execution.step_place import current_step
 from reyn_jupyter.workflows.orchestrator import UTILITY
 from reyn_jupyter.workflows.utilities.manifest import Utility
@@ -146,13 +148,24 @@ class _Utilities:
                 "Call it again.",
                 code="tool_failed",
             )
+        sender = current_sender() if step is not None else None
         try:
             with as_action_errors():
+                if sender is not None and (
+                    sent := await sender.run(
+                        utility, plan.opened, run_folder=folder, workspace=context.workspace,
+                        settings=context.services.settings().sandbox, timeout_seconds=seconds,
+                    )
+                ) is not None:  # fmt: skip
+                    last_line_reporter(context.report)("stderr", sent.stderr.encode())
+                    return sent.output
                 done = await run_utility(
                     utility, plan.inputs, run_folder=folder, workspace=context.workspace,
                     settings=context.services.settings().sandbox, timeout_seconds=seconds,
                     on_stderr=last_line_reporter(context.report), secrets=secrets,
                 )  # fmt: skip
+        except SentStepLostError as lost:
+            raise ActionError(lost.message, lost.hint, code=WORKER_LOST) from lost
         finally:
             if watched is not None:
                 await watched.report(context)

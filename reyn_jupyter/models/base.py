@@ -236,7 +236,9 @@ _NO_PREFIX = Prefix(())
 class Request:
     """One call of a model. `tool_choice` is "auto", "none", "required" or the name of one tool.
 
-    `prefix` is kept by whoever sends many requests of one conversation; only the time that `key` takes depends on it.
+    `timeout` is how many seconds the model may be silent, `first_word` the same before its first word (`timeout` where
+    None). `context` is how many tokens the request was fitted to. `prefix` is kept by whoever sends many requests of
+    one conversation; only the time that `key` takes depends on it.
     """
 
     model: str
@@ -246,6 +248,8 @@ class Request:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 60.0
     repeat: int = 0
+    first_word: float | None = None
+    context: int | None = field(default=None, compare=False)
     prefix: Prefix | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -369,8 +373,10 @@ class Model(Protocol):
 
     One that takes images or sounds says so in a property `media`, see `media_taken`; it is handed no others. One that
     reads only the last turns of a conversation says how many in `history_turns`; it is sent no others. One whose price
-    is known gives it by an async method `price`. One that answers only so many requests at a time says how many in
-    `slots`.
+    is known gives it by an async method `price`; one whose context length is known, by an async method
+    `context_length`. One that answers only so many requests at a time says how many in
+    `slots`. One that works from the wrappers' listings alone says so in `reads_listings`. One whose forced choices have
+    a form that is known before the first of them gives it in `choice_form`.
     """
 
     @property
@@ -385,6 +391,16 @@ class Model(Protocol):
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """One completion. `on_text` gets pieces of the text as they stream in. Raises ModelError."""
         ...
+
+
+async def context_length_of(model: Model) -> int | None:
+    """Return how many tokens a model takes by its own word; None where it has none, or cannot say now."""
+    ask = getattr(model, "context_length", None)
+    try:
+        found: int | None = None if ask is None else await ask()
+    except ModelError:  # the call itself says it
+        return None
+    return found
 
 
 def media_taken(model: Model) -> frozenset[Medium]:

@@ -22,7 +22,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from reyn_jupyter.models.base import Medium, Model, ModelError, Request, Response, Tier, media_taken
+from reyn_jupyter.models.base import (
+    Medium,
+    Model,
+    ModelError,
+    Request,
+    Response,
+    Tier,
+    context_length_of,
+    media_taken,
+)
 from reyn_jupyter.models.cassette_file import MODEL_EVENTS, CassetteFile, KeyDetector, read_events, reply_of
 from reyn_jupyter.models.stored_ids import message_texts, replace_stored_ids, stored_ids_in, unique_ids
 from reyn_jupyter.models.wire import watch
@@ -83,6 +92,9 @@ class CassetteRecorder:
     @property
     def media(self) -> frozenset[Medium]:
         return media_taken(self._inner)
+
+    async def context_length(self) -> int | None:
+        return await context_length_of(self._inner)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """The inner model's answer, or its error; either is in the file before it is handed on."""
@@ -164,6 +176,7 @@ class CassettePlayer:
         self._replies: dict[str, list[tuple[Response | ModelError, _Recorded]]] = {}
         self._served: dict[str, int] = {}
         self._systems: dict[str | None, str] = {}
+        self._contexts: dict[str | None, int | None] = {}
         self._media: set[Medium] = set()
         self._load(read_events(path, contains_key_shape))
         if not self._replies:
@@ -180,6 +193,7 @@ class CassettePlayer:
                 before = () if whole else stored.get(conversation, ())
                 stored[conversation] = unique_ids((*before, *stored_ids_in(messages)))
                 self._media |= _media_in(messages)
+                self._contexts.setdefault(conversation, event.get("context"))
                 for system in message_texts(messages, "system"):
                     self._systems.setdefault(conversation, system)
                 self._requests[event["key"]] = _Recorded(
@@ -223,6 +237,10 @@ class CassettePlayer:
         view._model = model or self._model
         view._tier = tier or self._tier
         return view
+
+    async def context_length(self) -> int | None:
+        """Return how many tokens the first request of the conversation was fitted to; None where it was not."""
+        return self._contexts.get(self._conversation)
 
     @property
     def system(self) -> str | None:

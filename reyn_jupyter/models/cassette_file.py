@@ -155,6 +155,7 @@ def request_event(request: Request, last: Request | None, *, tools_known: bool) 
         "tool_choice": request.tool_choice,
         "parameters": dict(request.parameters),
         "repeat": request.repeat,
+        **({} if request.context is None else {"context": request.context}),
     }
 
 

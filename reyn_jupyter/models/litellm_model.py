@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors, wire
 from reyn_jupyter.models.attachments import provider_messages
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
+from reyn_jupyter.models.context_length import served_context
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.prices import Price, price_of
 from reyn_jupyter.models.providers import (
     ALIKE_NAMES,
     base_override,
+    host_of,
+    is_local,
     meant_provider,
     provider_host,
     provider_name,
@@ -140,6 +143,24 @@ class LiteLLMModel:
         await self._litellm()
         return price_of(self._model) if self._leaves else None
 
+    async def context_length(self) -> int | None:
+        """Return how many tokens the model takes: what its server says where that is on this machine, else what
+        LiteLLM's own list says; None where neither does.
+
+        Raises:
+            ModelError: as `complete` would for want of a key.
+        """
+        self._demand_provider_and_key()
+        litellm = await self._litellm()
+        if not self._leaves:
+            return None
+        base = self._api_base or base_override(self._model, self._environ)
+        if base is None:
+            return _listed_context(litellm, self._model)
+        if not is_local(host_of(base)):
+            return None
+        return await served_context(base, self._model.partition("/")[2], self._key(own_address=True))
+
     def check(self) -> None:
         """Say without a call what every call would fail with: a key that is not set, a provider that there is not.
 
@@ -205,9 +226,10 @@ class LiteLLMModel:
         stream: Any = None
         failure: ModelError
         clock = asyncio.get_running_loop().time
-        end = clock() + request.timeout * _TOTAL_FACTOR
+        first_word = request.first_word or request.timeout
+        end = clock() + max(request.first_word or 0.0, request.timeout * _TOTAL_FACTOR)
         try:
-            async with asyncio.timeout(request.timeout) as silence:
+            async with asyncio.timeout(first_word) as silence:
                 answer = await litellm.acompletion(**self._arguments(request, manner))
                 if manner == "whole":
                     incoming.take_whole(answer)
@@ -224,7 +246,8 @@ class LiteLLMModel:
             raise _SimplerError("whole") from None
         except TimeoutError:
             whole = request.timeout * _TOTAL_FACTOR if clock() >= end else None
-            failure = provider_errors.timed_out(self._model, request.timeout, whole)
+            silent = request.timeout if incoming.begun else first_word
+            failure = provider_errors.timed_out(self._model, silent, whole)
         except Exception as error:
             if error is incoming.listener_error:
                 raise
@@ -248,7 +271,7 @@ class LiteLLMModel:
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
-            "timeout": request.timeout * _TOTAL_FACTOR,
+            "timeout": max(request.first_word or 0.0, request.timeout * _TOTAL_FACTOR),
         }
         if request.tools.specs:
             arguments["tools"] = copy.deepcopy(list(request.tools.specs))
@@ -318,6 +341,15 @@ def _listed(takes: Callable[..., bool], model: str) -> bool:
         return bool(takes(model=model))
     except Exception:  # noqa: BLE001 - it raises what it likes for a name that is not in its list
         return False
+
+
+def _listed_context(litellm: Any, model: str) -> int | None:
+    """Return the length in LiteLLM's list; None for a model that is not in it."""
+    try:
+        found = litellm.get_model_info(model).get("max_input_tokens")
+    except Exception:  # noqa: BLE001 - it raises what it likes for a name that is not in its list
+        return None
+    return found if isinstance(found, int) and found > 0 else None
 
 
 def _refuse_reserved(parameters: Mapping[str, Any]) -> None:

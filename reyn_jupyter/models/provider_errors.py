@@ -42,7 +42,10 @@ _TOO_LONG = (
     "context window",
     "context limit",
     "prompt is too long",
+    "context size",
+    "exceed_context_size",
     "maximum number of tokens",
+    "maximum model length",
 )
 _NO_CREDIT = (
     "insufficient_quota", "insufficient balance", "insufficient credits", "credit balance is too low",
@@ -173,7 +176,10 @@ def _of_the_request(failure: _Failure) -> ModelError | None:
     if failure.says("provider not provided") or "LiteLLMUnknownProvider" in failure.names:
         return unknown_provider(model)
     if "ContextWindowExceededError" in failure.names or too_long(failure.said):
-        hint = "Start afresh with --new, or lower router.limits.history_tokens."
+        hint = (
+            "Start afresh with --new, give the model's server a longer context, or let requests be shortened to what "
+            "it takes (router.weak.fit_context)."
+        )
         return ModelError("context_too_long", f"The conversation is too long for {model}: {said}", hint)
     if "ContentPolicyViolationError" in failure.names or failure.says("content_policy", "content_filter"):
         return _refused_content(failure)

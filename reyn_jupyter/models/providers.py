@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from reyn_jupyter.config.settings import MODEL_TIMEOUT
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+LOCAL_SILENCE = 300.0  # seconds before the first word of a model on this machine
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,21 @@ def provider_host(model: str, api_base: str | None, environ: Mapping[str, str] |
         return host_of(base)
     provider = PROVIDERS.get(provider_name(model) or "")
     return provider.host if provider is not None else None
+
+
+def first_word_patience(host: str | None, timeout: float) -> float:
+    """Return the seconds that a model may be silent before its first word.
+
+    A server on this machine reads a long prompt for minutes on a processor; one that is to be given up sooner than any
+    other is by default (`timeout` below `MODEL_TIMEOUT`) gets no more than that.
+
+    >>> first_word_patience("127.0.0.1:8080", 60.0), first_word_patience("api.example.com", 60.0)
+    (300.0, 60.0)
+    >>> first_word_patience("localhost:11434", 5.0)
+    5.0
+    """
+    waits = host is not None and is_local(host) and timeout >= MODEL_TIMEOUT
+    return max(timeout, LOCAL_SILENCE) if waits else timeout
 
 
 def is_local(host: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Write what the notebook shows to a file for somebody without it: a page, Markdown, or a table.
+"""Write what the notebook shows to a file for somebody without it: a page, Markdown, a table, or spans of runs.
 
 Invariant: a page holds what was recorded when it was written, redacted as every display is, in a few megabytes.
 """
@@ -19,28 +19,30 @@ if TYPE_CHECKING:
     from reyn_jupyter.notebook.errors import ReynError
     from reyn_jupyter.notebook.render.hosts.page import PageEntry
 
-ENDINGS = (".html", ".htm", ".md", ".parquet")
+ENDINGS = (".html", ".htm", ".md", ".parquet", ".jsonl")
 
 WHOLE_BYTES = (
     512 * 1024
 )  # of one object in a page, where no kernel and no recording could give the rest of it
 
 
-def export(path: str | Path, *objects: object, title: str | None = None) -> Card:
+def export(path: str | Path, *objects: object, title: str | None = None, content: bool = False) -> Card:
     """Write some objects of the session, each as it shows in the notebook; a file that is there is replaced.
 
     Args:
-        path: of the file. ``.html`` and ``.htm`` give a page, ``.md`` Markdown, ``.parquet`` the `.df` of one object.
+        path: of the file. ``.html`` and ``.htm`` give a page, ``.md`` Markdown, ``.parquet`` the `.df` of one object,
+            ``.jsonl`` runs as OpenTelemetry spans: one line a run, as OTLP JSON.
         objects: runs, blobs, results, tables, reports: whatever the session or a study returns.
         title: the heading; else what the first object is called.
+        content: whether spans hold what was said: prompts, answers, arguments and results.
 
     Returns:
         A card that names the file, its size and what it holds.
 
     Raises:
         TypeError: one of the objects is none of the session's.
-        ReynError: another ending, no table to write, a file that cannot be written there, or an installation without
-            the renderer; what was there stays as it was.
+        ReynError: another ending, no table or run to write, a file that cannot be written there, an installation
+            without the renderer or the extra `otel`; what was there stays as it was.
 
     Example::
 
@@ -71,6 +73,8 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     if ending == ".parquet":
         return _parquet(file, objects)
     objects = tuple(each.trace if isinstance(each, ResultFrame) else each for each in objects)
+    if ending == ".jsonl":
+        return _spans(file, objects, content)
     if ending == ".md":
         return _markdown(file, objects)
     entries, shown = _entries(objects)
@@ -92,6 +96,22 @@ def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
     views = [view(each, redact=environment_redaction()) for each in objects]
     content = "\n".join(to_markdown(each) for each in views).encode("utf-8", "replace")
     return _write(file, content, [each.title for each in views])
+
+
+def _spans(file: Path, objects: tuple[object, ...], content: bool) -> Card:
+    from reyn_jupyter.notebook.errors import ReynError
+    from reyn_jupyter.support.secrets import environment_redaction
+
+    runs = [each for each in objects if isinstance(each, Trace)]
+    if len(runs) < len(objects):
+        raise ReynError("A .jsonl file holds runs, as OpenTelemetry spans.", "Give runs, or write a page.")
+    try:
+        from reyn_jupyter.telemetry.spans import otlp_line, spans_of
+    except ModuleNotFoundError as error:
+        raise ReynError(f"{error}.") from error
+    redact = environment_redaction()
+    lines = [otlp_line(spans_of(run, content=content, redact=redact)) for run in runs]
+    return _write(file, b"".join(lines), [f"spans of the run {run.run[-12:]}" for run in runs])
 
 
 def _parquet(file: Path, objects: tuple[object, ...]) -> Card:

@@ -15,9 +15,10 @@ BlobId = str  # canonical lower-case text of a UUID version 7
 
 @dataclass(frozen=True)
 class Text:
-    """Plain text, exactly as it is; never parsed as JSON."""
+    """Plain text, exactly as it is; never parsed as JSON. `note` is a sentence for who reads it, no part of it."""
 
     text: str
+    note: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

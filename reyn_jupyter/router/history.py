@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.support.encoding import clip
@@ -22,7 +23,9 @@ ARGUMENTS = 400  # bytes of a call's arguments
 CALLS = 8  # calls of a turn, its last ones
 ANSWER = 2_000  # bytes of an answer
 OUTLINE = 300  # bytes of a question or an answer of a turn that was shrunk further
-GUIDES = frozenset({"list_actions", "describe_action", "search_actions"})  # what they gave is asked for again
+GUIDES = frozenset(
+    {"list_actions", "describe_action", "search_actions", CHOOSE}
+)  # what they gave is asked for again
 
 LOOSENESS = {"off": 0, "schema": 1, "head": 2}  # of what `variables` lets a model see
 NOT_SHOWN = '{"note":"left out: it holds a variable\'s content, which this model may not see"}'
@@ -202,7 +205,7 @@ def condense(messages: Sequence[Message]) -> tuple[Message, ...]:
             if message.tool_call_id in kept:
                 found.append(_short_result(message))
         elif message.tool_calls:
-            calls = tuple([_short_call(call) for call in message.tool_calls if call.id in kept])
+            calls = tuple([short_call(call) for call in message.tool_calls if call.id in kept])
             if calls:
                 found.append(replace(message, content=clip(message.content, RESULT), tool_calls=calls))
         else:
@@ -221,7 +224,8 @@ def _short_result(message: Message) -> Message:
     return Message("tool", f"{head}\n{note}", (), message.tool_call_id)
 
 
-def _short_call(call: ToolCall) -> ToolCall:
+def short_call(call: ToolCall) -> ToolCall:
+    """Return a call with its long arguments cut."""
     if len(call.arguments.encode("utf-8", "surrogatepass")) <= ARGUMENTS:
         return call
     try:

@@ -10,33 +10,45 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
 from reyn_jupyter.models.wire import metering
+from reyn_jupyter.router.answer_support import doubt_of
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.fit_context import ContextLengths
+from reyn_jupyter.router.forced_choice import Attempt, ForcedChoice, Known
 from reyn_jupyter.router.history import History, Reader, Turn, condense
-from reyn_jupyter.router.model_call import ModelCaller, TurnState, sends_of
+from reyn_jupyter.router.model_call import ModelCaller, Reply, TurnState, sends_of
 from reyn_jupyter.router.prompt import IDENTITY
 from reyn_jupyter.router.reflection_offer import reflection_offer
+from reyn_jupyter.router.repeats import CLOSED, CLOSING, NO_ANSWER, Repeats
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.seen_parts import attachments_of
+from reyn_jupyter.router.short_errors import in_short
 from reyn_jupyter.router.surface import Offer
+from reyn_jupyter.router.text_calls import QUOTED, text_calls
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import LoopBudget
+from reyn_jupyter.router.two_steps import Stage, TwoSteps
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.record.action_usage import ActionUse
-from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, RequestSent, RunEnded
-from reyn_jupyter.runtime.run import LimitReachedError, Run
+from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, Flag, RequestSent, RunEnded
+from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.text import count
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
+READS_LISTINGS = (
+    "the model {model} works from listings alone, so it was not asked to choose (router.discovery: two_steps); "
+    "the gate held it instead"
+)
 CLOSING_NUDGE = (
     "(The limit of {limit} model calls for this turn is reached. Do not call tools. Sum up for the person what was "
     "done, what was found, and what is still open.)"
@@ -60,9 +72,10 @@ class RouterLoop:
         refresh: rebuilds the slices of the catalog whose revision moved.
         is_pushed: whether a category said that its entries moved, so that the next request needs a refresh.
         uses: how often actions were invoked, for the hot list.
-        unforced: the models of the session whose providers refused a forced choice; added to here.
+        choice_forms: how a choice of a tool is forced on the models of the session; added to here.
         history: what the model is sent of the conversation; all of it when None.
         identity: who the model is told to be.
+        contexts: what the session knows of how much its models take; added to here.
     """
 
     def __init__(
@@ -79,15 +92,20 @@ class RouterLoop:
         uses: dict[str, ActionUse] | None = None,
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
-        unforced: set[str] | None = None,
+        choice_forms: dict[str, Known] | None = None,
         history: History | None = None,
         identity: str = IDENTITY,
+        contexts: ContextLengths | None = None,
     ) -> None:
         self._services = services
         self._conversation = conversation
+        self._notes: tuple[str, ...] = ()
+        if options.discovery == "two_steps" and getattr(model, "reads_listings", False):
+            options = replace(options, discovery="gate")
+            self._notes = (READS_LISTINGS.format(model=model.label),)
         self._options = options
         self._limits = limits
-        self._unforced = set() if unforced is None else unforced
+        self._choice_forms = {} if choice_forms is None else choice_forms
         self._history = conversation.history(Reader()) if history is None else history
         self._caller = ModelCaller(
             services,
@@ -100,6 +118,7 @@ class RouterLoop:
             repeat=repeat,
             history_tokens=self._history.tokens,
             identity=identity,
+            contexts=contexts,
         )
         self._refresh, self._is_pushed = refresh, is_pushed
         caller = self._caller
@@ -133,7 +152,9 @@ class RouterLoop:
         """
         run.budget = budget
         unread = Message("user", f"[{count(len(text), 'character')}: interrupted before they were read]")
-        state = TurnState([unread], notes=list(notes), notes_if_sent=tuple(notes_if_sent))
+        state = TurnState([unread], notes=[*notes, *self._notes], notes_if_sent=tuple(notes_if_sent))
+        state.repeats = Repeats() if self._options.stop_repeats else None
+        run.reword = partial(_in_short, state) if self._options.short_errors else None
         try:
             asked = await look_through(text, lambda: self._services.redactor.text(clean(text)))
             state.messages[0] = Message("user", asked)
@@ -177,10 +198,13 @@ class RouterLoop:
     async def _steps(self, state: TurnState, run: Run, budget: LoopBudget) -> None:
         limits = self._limits
         self._decide_search()
+        ask_again: Message | None = None
         offer, offered_of = self._caller.offer(run), run.snapshot
         prefix = self._conversation.prefix(self._caller.system(run, offer.surface), self._history)
         nudged, most = False, limits.max_steps
         offered: Message | None = None
+        two_steps = self._two_steps(offer)
+        choice: ForcedChoice | None = None
         while state.step + budget.inner_steps < most:
             budget.begin_step()
             state.step += 1
@@ -189,32 +213,31 @@ class RouterLoop:
                 await self._refresh(run)
             if run.snapshot is not offered_of:  # what was made in this turn is on offer in the rest of it
                 offer, offered_of = self._caller.offer(run), run.snapshot
-            forced = self._forced(state, run, offer)
-            refused = forced is not None and self._caller.model in self._unforced
-            if refused:
-                state.notes.append(NOT_FORCED)
-            choice, not_forced = ("auto", forced) if refused else (forced or "auto", None)
-            try:
-                nudge = reflection_offer(run) if offered is None else None
-                reply = await self._caller.ask(
-                    state, prefix, offer, choice, run, budget, nudge=nudge, not_forced=not_forced
-                )
-                offered = offered or nudge  # once a turn
-            except ModelError as error:
-                if choice == "auto" or error.kind != "tool_choice":
-                    raise
-                self._unforced.add(self._caller.model)  # the next call leaves the choice to the model
-                most += 1  # this one it never got
+            stage = await self._stage(two_steps, state, run, offer)
+            choice = self._choice(stage.forced, choice)
+            nudge = reflection_offer(run) if offered is None and ask_again is None else None
+            made = await self._reply(state, prefix, stage, choice, run, budget, nudge or ask_again)
+            if made is None:
+                most += 1  # the model never got this one, or answered something else than what was forced
                 continue
+            reply, flags = made
+            offered, ask_again = offered or nudge, None  # once a turn
             if reply.raw.tool_calls:
-                await self._calls.run(state, reply, offer.encoder, run, limits.calls_per_completion)
+                writes = self._options.writes_per_completion
+                await self._calls.run(
+                    state, reply, stage.offer.encoder, run, limits.calls_per_completion, writes, flags
+                )
                 if self._options.constrain_names:
                     offer = self._caller.offer(run)
+                if state.is_stuck:
+                    await self._close_repeats(state, prefix, offer, run, budget)
+                    return
             elif reply.raw.text.strip():
-                _set_answer(state, reply.kept.text)
-                if reply.raw.finish_reason == "length":
-                    state.notes.append(CUT_OFF)
-                return
+                may_ask = state.step + budget.inner_steps < most
+                ask_again = self._doubts(state, reply.kept.text, prefix, run, may_ask=may_ask)
+                if ask_again is None:
+                    self._answered(state, reply)
+                    return
             elif nudged:
                 raise ModelError(
                     "stream",
@@ -226,11 +249,88 @@ class RouterLoop:
                 state.messages.append(Message("user", EMPTY_NUDGE))
         await self._close(state, prefix, offer, run, budget, limits.max_steps)
 
+    @staticmethod
+    def _answered(state: TurnState, reply: Reply) -> None:
+        _set_answer(state, reply.kept.text)
+        if reply.raw.finish_reason == "length":
+            state.notes.append(CUT_OFF)
+
+    def _doubts(
+        self, state: TurnState, answer: str, prefix: Prefix, run: Run, *, may_ask: bool
+    ) -> Message | None:
+        """Return what asks once more for an answer that nothing supports; None where it stands, marked or not."""
+        if not self._options.check_support:
+            return None
+        doubt = doubt_of(answer, prefix.messages[1:], state.messages, run)
+        if doubt is None:
+            return None
+        if state.helped["asked_again"] or not may_ask:
+            state.helped["unsupported"] += 1
+            state.notes.append(doubt.note)
+            return None
+        state.helped["asked_again"] += 1
+        return Message("user", doubt.question)
+
     def _decide_search(self) -> None:
         """Decide, once for the whole conversation, whether actions can be searched."""
         search = self._services.search
         if self._conversation.search is None:
             self._conversation.search = search is not None and search.offered
+
+    def _two_steps(self, offer: Offer) -> TwoSteps | None:
+        """Return what offers a short list and then one action; None where the wrappers or all actions are offered."""
+        if self._options.discovery != "two_steps" or offer.surface != "universal":
+            return None
+        inspect = next((each for each in offer.tools.specs if each["function"]["name"] == "inspect"), None)
+        services = self._services
+        return TwoSteps(services.search, inspect, services.redactor.value)
+
+    async def _stage(self, two_steps: TwoSteps | None, state: TurnState, run: Run, offer: Offer) -> Stage:
+        """Return what the next request offers and forces."""
+        if two_steps is not None:
+            return await two_steps.stage(state, run)
+        return Stage(offer, self._forced(state, run, offer))
+
+    async def _reply(
+        self,
+        state: TurnState,
+        prefix: Prefix,
+        stage: Stage,
+        choice: ForcedChoice | None,
+        run: Run,
+        budget: LoopBudget,
+        nudge: Message | None,
+    ) -> tuple[Reply, tuple[Flag, ...]] | None:
+        """Call the model once; return its reply and how its calls are marked.
+
+        None where it is to be asked again: shorter, or in the next form of a choice.
+        """
+        attempt, not_forced = Attempt(stage.offer, "none" if stage.closing else "auto"), None
+        nudge = nudge or stage.nudge
+        if choice is not None:
+            attempt = choice.attempt(stage.offer)
+            if choice.form == "free" and self._options.discovery == "forced":
+                not_forced = choice.tool
+                state.notes.append(NOT_FORCED)
+        try:
+            reply = await self._caller.ask(
+                state, prefix, attempt, run, budget, nudge=nudge, not_forced=not_forced
+            )
+        except ModelError as error:
+            if choice is not None and attempt.is_refusal(error):
+                choice.missed(None)
+            elif not self._caller.shrink_after(error):
+                raise
+            return None
+        reply, flags = await self._with_text_calls(state, reply, prefix, stage.offer, run)
+        return (reply, flags) if choice is None or choice.kept(reply.raw) else None
+
+    def _choice(self, forced: str | None, before: ForcedChoice | None) -> ForcedChoice | None:
+        """Return the choice of a forced tool, the one before where that is being made still; None without one."""
+        if forced is None or (before is not None and before.tool == forced):
+            return None if forced is None else before
+        caller = self._caller
+        return ForcedChoice(forced, self._choice_forms, caller.model, caller.choice_form)
 
     def _forced(self, state: TurnState, run: Run, offer: Offer) -> str | None:
         """Return the tool that the first reply is to call; None where the model is free, as it is after that reply."""
@@ -248,15 +348,55 @@ class RouterLoop:
         limit: int,
     ) -> None:
         """End a turn at the step limit: one more call of the model, without tools, sums up what was done."""
-        budget.begin_step()
-        state.step += 1
-        nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
-        reply = await self._caller.ask(state, prefix, offer, "none", run, budget, nudge=nudge)
-        why = "not run: this was the closing call, which has no tools"
-        self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
+        said = await self._closing_words(state, prefix, offer, run, budget, CLOSING_NUDGE.format(limit=limit))
         state.status = "limit"
         state.notes.append(f"the limit of {limit} steps was reached ({budget.steps_key})")
-        _set_answer(state, reply.kept.text.strip() or f"Stopped after {limit} steps without an answer.")
+        _set_answer(state, said or f"Stopped after {limit} steps without an answer.")
+
+    async def _close_repeats(
+        self, state: TurnState, prefix: Prefix, offer: Offer, run: Run, budget: LoopBudget
+    ) -> None:
+        """End a turn in which the model goes on making a call that it has the result of."""
+        said = await self._closing_words(state, prefix, offer, run, budget, CLOSING)
+        state.helped["closed"] += 1
+        state.notes.append(CLOSED)
+        if not said:
+            state.status = "limit"
+        _set_answer(state, said or NO_ANSWER)
+
+    async def _closing_words(
+        self, state: TurnState, prefix: Prefix, offer: Offer, run: Run, budget: LoopBudget, nudge: str
+    ) -> str:
+        """Return what the model says to a turn's last call, which has no tools."""
+        asked, reply = Message("user", nudge), None
+        while reply is None:
+            budget.begin_step()
+            state.step += 1
+            try:
+                reply = await self._caller.ask(
+                    state, prefix, Attempt(offer, "none"), run, budget, nudge=asked
+                )
+            except ModelError as error:
+                if not self._caller.shrink_after(error):
+                    raise
+        why = "not run: this was the closing call, which has no tools"
+        self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
+        return reply.kept.text.strip()
+
+    async def _with_text_calls(
+        self, state: TurnState, reply: Reply, prefix: Prefix, offer: Offer, run: Run
+    ) -> tuple[Reply, tuple[Flag, ...]]:
+        """Return a reply with the calls that it wrote as text, and how they are marked; others as they are."""
+        if not self._options.text_calls or reply.raw.tool_calls or not reply.raw.text.strip():
+            return reply, ()
+        read = (*prefix.messages, *state.messages)
+        found = text_calls(reply.raw.text, offer, run.snapshot, read)
+        if found.quoted:
+            state.notes.append(QUOTED)
+        if not found.calls:
+            return reply, ()
+        state.helped["text_calls"] += len(found.calls)
+        return await self._caller.kept(replace(reply.raw, text="", tool_calls=found.calls)), ("from_text",)
 
     def _interrupted(self, state: TurnState, run: Run) -> None:
         self._calls.settle(
@@ -297,7 +437,7 @@ class RouterLoop:
         self._calls.release()
         if any(isinstance(event, RequestSent) and event.by == "model" for event in run.log.events):
             state.notes += state.notes_if_sent
-        state.notes += budget.notes()
+        state.notes += [*self._caller.notes, *budget.notes()]
         shrunk = conversation.shrink(self._limits.history_tokens)
         if shrunk:
             turns = count(shrunk, "old turn")
@@ -313,8 +453,17 @@ class RouterLoop:
                 notes=(*state.notes, *((run.log.problem,) if run.log.problem else ())),
                 seconds=run.seconds,
                 waited=run.waits.seconds(),
+                helped=dict(state.helped.items()),
             )
         )
+
+
+def _in_short(state: TurnState, outcome: Outcome) -> Outcome:
+    """Return an outcome with its error in one line, and count that."""
+    short = in_short(outcome)
+    if short is not outcome:
+        state.helped["short_errors"] += 1
+    return short
 
 
 def _set_answer(state: TurnState, answer: str) -> None:

@@ -47,7 +47,7 @@ def sentences(options: RouterOptions, place: str) -> list[str]:
     say a shorter one, without MUST. The edit rule stands once, in Behaviour.
     """
     lines: list[str] = []
-    if options.mandate != "none" and options.surface != "flat" and options.reinforcement > 0:
+    if options.lists_first:
         times = max(0, (options.reinforcement - PLACES.index(place) + 2) // 3)
         again = LIST_FIRST if options.reinforce_with == "mandate" else LIST_FIRST_REMINDER
         lines += [again[options.mandate]] * times

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,16 +29,22 @@ from reyn_jupyter.models.base import (
     media_taken,
 )
 from reyn_jupyter.models.prices import Price
+from reyn_jupyter.models.providers import first_word_patience
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
 from reyn_jupyter.models.wire import metering_call
+from reyn_jupyter.models.written_calls import CallFilter
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.fit_context import ContextFitter, ContextLengths, Fitted, reply_tokens
+from reyn_jupyter.router.forced_choice import Attempt, Known
 from reyn_jupyter.router.normalize_reply import readable
+from reyn_jupyter.router.repeats import Repeats
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import (
+    Help,
     ModelReplied,
     ModelRequested,
     RequestSent,
@@ -82,7 +89,8 @@ class Reply:
 class TurnState:
     """The state of a turn: its messages, how many of them were logged, how it ends.
 
-    `pending` are its tool calls without a result; `answer` is redacted.
+    `pending` are its tool calls without a result; `answer` is redacted. `helped` counts how the model was helped;
+    `repeats` is what ran, where repeated calls are to be held.
     """
 
     messages: list[Message]
@@ -95,6 +103,13 @@ class TurnState:
     hint: str | None = None
     notes: list[str] = field(default_factory=list)
     notes_if_sent: tuple[str, ...] = ()
+    helped: Counter[Help] = field(default_factory=Counter)
+    repeats: Repeats | None = None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether the last reply only repeated what was pointed out before."""
+        return self.repeats is not None and self.repeats.is_stuck
 
 
 class ModelCaller:
@@ -111,6 +126,7 @@ class ModelCaller:
         repeat: the index of a repeated trial.
         history_tokens: of what goes with every request before the turn's own messages.
         identity: who the model is told to be.
+        contexts: what the session knows of how much its models take.
     """
 
     def __init__(
@@ -126,6 +142,7 @@ class ModelCaller:
         repeat: int = 0,
         history_tokens: int = 0,
         identity: str = prompts.IDENTITY,
+        contexts: ContextLengths | None = None,
     ) -> None:
         self._services = services
         self._identity = identity
@@ -139,6 +156,10 @@ class ModelCaller:
         self._limits = limits
         self._retries: list[Retry] = []
         self._scheduled: Callable[[Retry], None] = lambda retry: None
+        self._fitter: ContextFitter | None = None
+        if options.fit_context:
+            known = ContextLengths() if contexts is None else contexts
+            self._fitter = ContextFitter(model, self.model, known, reply_tokens(self._parameters))
         policy = RetryPolicy(retries=self._limits.retries)
         self._patient = RetryingModel(model, policy, on_retry=self._on_retry, log=services.call_log)
 
@@ -210,6 +231,30 @@ class ModelCaller:
         return f"{self._model.label} at {self._model.host}"
 
     @property
+    def notes(self) -> list[str]:
+        """Return what the person should know of the turn's requests."""
+        note = self._fitter.note if self._fitter is not None else None
+        return [note] if note else []
+
+    def shrink_after(self, error: ModelError) -> bool:
+        """Return whether a request that failed is worth another one: its length was refused, and it can be shorter.
+
+        Raises:
+            ModelError: its length was refused, and nothing in it can shrink any more.
+        """
+        if self._fitter is None or error.kind != "context_too_long":
+            return False
+        if not self._fitter.shrink_after(error):
+            raise self._fitter.failure(error) from None
+        return True
+
+    @property
+    def choice_form(self) -> Known | None:
+        """Return the form of a forced choice that the model begins with, where it says so itself."""
+        form: Known | None = getattr(self._model, "choice_form", None)
+        return form
+
+    @property
     def media(self) -> frozenset[Medium]:
         """Return what the model takes beside text."""
         return media_taken(self._model)
@@ -218,8 +263,7 @@ class ModelCaller:
         self,
         state: TurnState,
         prefix: Prefix,
-        offer: Offer,
-        choice: str,
+        attempt: Attempt,
         run: Run,
         budget: LoopBudget,
         *,
@@ -230,37 +274,48 @@ class ModelCaller:
 
         Args:
             prefix: the system message and the history, which the turn's messages follow.
-            choice: the request's `tool_choice`.
+            attempt: what is offered, and what is forced.
             nudge: a last message, for this request alone.
             not_forced: the tool that the provider could not be told to force.
 
         Raises:
             ModelError: it failed for good.
         """
-        messages = (*prefix.messages, *state.messages, *((nudge,) if nudge is not None else ()))
+        nudges = tuple(each for each in (nudge, attempt.nudge) if each is not None)
+        messages = (*prefix.messages, *state.messages, *nudges)
         attached = prefix.has_attachments or any(message.attachments for message in state.messages)
         if attached and not self.media:
             messages = tuple([message.text_alone for message in messages])
+        fitted = None
+        if self._fitter is not None:
+            before, own = len(prefix.messages), len(state.messages)
+            fitted = await self._fitter.fit(messages, before, own, attempt.offer.tools)
+            messages = fitted.messages
         request = Request(
             self._model.label,
             messages,
-            offer.tools,
-            choice,
-            self._parameters,
+            attempt.offer.tools,
+            attempt.choice,
+            {**self._parameters, **attempt.parameters},
             self._limits.model_timeout,
             self._repeat,
+            first_word_patience(self._model.host, self._limits.model_timeout),
+            self._fitter.length if self._fitter is not None else None,
             prefix,
         )
         price = await self._price()
-        self._log_request(state, request, len(prefix.messages), offer, run, not_forced, price)
-        publish, step = run.log.listener, state.step
+        self._log_request(state, request, len(prefix.messages), attempt, run, not_forced, price, fitted)
+        # What is written by a schema is a call, and no answer to be shown.
+        publish, step = run.log.listener if attempt.form != "schema" else None, state.step
         on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
+        if on_text is not None and self._options.text_calls:
+            on_text = CallFilter(on_text)
         began = time.perf_counter()
         self._retries.clear()
         self._scheduled = lambda retry: run.log.append(self._retry_event(step, retry))
         try:
             with metering_call(self._model, request, sends_of(run.log, lambda: step)):
-                response = readable(await self._patient.complete(request, on_text))
+                response = attempt.read(readable(await self._patient.complete(request, on_text)))
         except ModelError as error:
             run.log.append(
                 ModelReplied(
@@ -276,9 +331,16 @@ class ModelCaller:
             raise
         seconds = time.perf_counter() - began
         budget.spend(response)
+        if self._fitter is not None and not response.usage.estimated:
+            self._fitter.learn(response.usage.prompt_tokens)
+        reply = await self.kept(response)
+        run.log.append(_replied(step, request, reply.kept, seconds, len(self._retries)))
+        return reply
+
+    async def kept(self, response: Response) -> Reply:
+        """Return a response beside what is kept of it."""
         size = len(response.text) + sum(len(call.arguments) for call in response.tool_calls)
         kept = self._redacted(response) if size < LARGE else await asyncio.to_thread(self._redacted, response)
-        run.log.append(_replied(step, request, kept, seconds, len(self._retries)))
         return Reply(response, kept)
 
     def _on_retry(self, retry: Retry) -> None:
@@ -320,15 +382,18 @@ class ModelCaller:
         state: TurnState,
         request: Request,
         turn: int,
-        offer: Offer,
+        attempt: Attempt,
         run: Run,
         not_forced: str | None,
         price: Price | None,
+        fitted: Fitted | None,
     ) -> None:
         conversation, system = self._conversation, request.messages[0].content
         facts = request.facts(turn, turn + state.logged, system=conversation.system != system)
-        state.logged = len(request.messages) - turn
+        state.logged = len(state.messages)  # a nudge is of this request alone
         tokens = self._history_tokens + facts.tokens
+        if fitted is not None:
+            tokens = fitted.tokens + request.tools.tokens
         conversation.system = system
         specs = None
         if conversation.tools is None or conversation.tools.digest != request.tools.digest:
@@ -344,17 +409,21 @@ class ModelCaller:
                 messages=facts.messages,
                 total_messages=len(request.messages),
                 tools=request.tools.names
-                if offer.surface == "universal"
+                if attempt.offer.surface == "universal"
                 else (f"{len(request.tools.specs)} tools",),
                 tool_specs=specs,
                 tool_choice=request.tool_choice,
                 not_forced=not_forced,
+                forced=attempt.tool if attempt.form is not None else None,
+                choice_form=attempt.form,
                 parameters=self._services.redactor.value(dict(request.parameters))
-                if self._parameters
+                if request.parameters
                 else {},
                 estimated_tokens=tokens,
                 estimated_cost=None if price is None else tokens * price.prompt,
                 repeat=request.repeat,
+                context=request.context,
+                shrunk=() if fitted is None else fitted.record,
             )
         )
 

@@ -31,6 +31,12 @@ Everything you can do is an action of the catalog, and you reach all of it throu
 - invoke_action runs one: action_name exactly as listed, args an object that fits its input schema.
 {inspect}A typical path: list_actions with one category → {describe}invoke_action → the answer."""
 
+TWO_STEPS = """## Capabilities
+Everything you can do is an action of the catalog. You are shown the few that come nearest to the request:
+- choose_action says which of them to run next, or that none is needed.
+- Then you are given that action alone: call it, with arguments that fit its schema and come from the request.
+{inspect}A typical path: choose_action → the action → the answer."""
+
 FLAT = """## Capabilities
 Everything you can do is one of your tools; call them directly, with arguments that fit their schemas.
 {inspect}"""
@@ -66,7 +72,8 @@ def static_prompt(
     """
     universal = options.surface != "flat"
     listed = options.list_schemas
-    capabilities = (UNIVERSAL if universal else FLAT).format(
+    reached = UNIVERSAL if options.discovery != "two_steps" else TWO_STEPS
+    capabilities = (reached if universal else FLAT).format(
         inspect=INSPECT if inspect else "",
         search=SEARCH if search else "",
         arguments=" and the arguments it takes" if listed else "",

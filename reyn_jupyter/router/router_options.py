@@ -19,6 +19,7 @@ Mandate = Literal["none", "generic", "explicit"]
 ReinforceWith = Literal["mandate", "reminder"]
 EditRule = Literal["none", "reasoned", "must"]
 Names = Literal["hidden", "shown"]
+WRITES, WRITES_WEAK = 50, 1  # calls of one reply that may change something, unless the settings say otherwise
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class RouterOptions:
     check_support: bool = False
     fit_context: bool = False
     short_errors: bool = False
+    writes_per_completion: int = WRITES
 
     @classmethod
     def of(cls, settings: Settings, tier: Tier) -> RouterOptions:
@@ -68,14 +70,21 @@ class RouterOptions:
             repair=router.repair,
             forgive=router.forgive,
             hot_list_n=settings.action_retrieval.hot_list_n,
+            writes_per_completion=router.limits.writes_per_completion or (WRITES_WEAK if weak else WRITES),
             **{key: weak if given is None else given for key, given in router.weak.model_dump().items()},
         )
+
+    @cached_property
+    def lists_first(self) -> bool:
+        """Whether the prompt tells the model to list first; never where it is shown a list of its own accord."""
+        told = self.mandate != "none" and self.reinforcement > 0
+        return told and self.surface != "flat" and self.discovery != "two_steps"
 
     @cached_property
     def mandates(self) -> tuple[str, ...]:
         """The mandates in force, as a trace shows them."""
         listed = []
-        if self.mandate != "none" and self.surface != "flat":
+        if self.lists_first:
             reminder = " (reminders)" if self.reinforce_with == "reminder" and self.reinforcement > 1 else ""
             listed.append(f"list-first: {self.mandate} ×{self.reinforcement}{reminder}")
         if self.edit_rule != "none":

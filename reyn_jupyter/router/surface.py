@@ -41,8 +41,14 @@ def universal_tools(
     schemas: bool = True,
 ) -> ToolSet:
     encoder = NameEncoder([action.name for action in hot])
+    only = snapshot.named(constrain[0]) if constrain and len(constrain) == 1 else None
     specs = wrapper_specs(
-        snapshot.category_names, search=search, inspect=inspect, constrain=constrain, schemas=schemas
+        snapshot.category_names,
+        search=search,
+        inspect=inspect,
+        constrain=constrain,
+        schemas=schemas,
+        args=None if only is None else only.input_schema,
     )
     return ToolSet((*specs, *(direct_tool(action, encoder) for action in hot)))
 

@@ -20,8 +20,12 @@ from reyn_jupyter.router.model_call import LARGE, Reply, TurnState
 from reyn_jupyter.router.normalize_reply import distinct, sendable
 from reyn_jupyter.runtime.call.invoke import PlannedCall
 from reyn_jupyter.runtime.call.wrappers import Wrappers
-from reyn_jupyter.runtime.record.events import ActionFinished
+from reyn_jupyter.runtime.record.events import ActionFinished, Flag
 from reyn_jupyter.runtime.run import Outcome, Run
+from reyn_jupyter.support.text import count
+
+_REPEATED: Flag = "repeated"
+_LEFT_OUT: Flag = "left_out"
 
 
 class ToolCalls:
@@ -47,19 +51,30 @@ class ToolCalls:
         self._refresh = refresh
         self._ids: set[str] = set()  # of the tool calls of the turn that goes on
 
-    async def run(self, state: TurnState, reply: Reply, encoder: NameEncoder, run: Run, most: int) -> None:
+    async def run(
+        self,
+        state: TurnState,
+        reply: Reply,
+        encoder: NameEncoder,
+        run: Run,
+        most: int,
+        most_writes: int,
+        flags: tuple[Flag, ...] = (),
+    ) -> None:
         """Run the calls of a reply, at most so many; the others are answered as not run.
 
         Args:
             encoder: decodes the function names of direct tools.
             most: tool calls of one step that are run.
+            most_writes: those of them that are run though they may change something.
+            flags: what is told of each call in the record besides.
         """
         calls = self._distinct(reply.raw.tool_calls)
         kept = zip(calls[: most + 1], reply.kept.tool_calls, strict=False)
         sent = tuple(sendable(ToolCall(call.id, shown.name, shown.arguments)) for call, shown in kept)
         state.messages.append(Message("assistant", reply.kept.text, sent))
         state.pending = list(calls[: most + 1])
-        await self._run_all(state, calls[:most], encoder, run)
+        await self._run_all(state, calls[:most], encoder, run, most_writes, flags)
         if extra := calls[most:]:
             state.notes.append(f"{len(extra):,} of {len(calls):,} tool calls in one step were not run")
             why = f"{len(extra):,} tool calls were not run: at most {most} in one completion"
@@ -85,36 +100,98 @@ class ToolCalls:
         self._conversation.reserved -= self._ids
 
     async def _run_all(
-        self, state: TurnState, calls: Sequence[ToolCall], encoder: NameEncoder, run: Run
+        self,
+        state: TurnState,
+        calls: Sequence[ToolCall],
+        encoder: NameEncoder,
+        run: Run,
+        most_writes: int,
+        flags: tuple[Flag, ...],
     ) -> None:
         """Run calls: repeatable ones that stand in one stretch beside each other, all others alone, in order."""
 
         async def plan(call: ToolCall) -> PlannedCall:
-            given = call.id, call.name, call.arguments, run, state.step, encoder
+            given = call.id, call.name, call.arguments, run, state.step, encoder, flags
             if len(call.arguments) < LARGE:
                 return self._wrappers.plan(*given)
             return await asyncio.to_thread(self._wrappers.plan, *given)
 
         stretch: list[tuple[ToolCall, PlannedCall]] = []
+        writes = 0
+        if state.repeats is not None:
+            state.repeats.begin_reply()
         for call in calls:
             planned = await plan(call)
             if planned.repeatable:
-                stretch.append((call, planned))
+                stretch.append((call, self._held(state, call, planned, run, flags) or planned))
                 continue
             if stretch:
-                await self._run_stretch(state, stretch)
+                await self._run_stretch(state, stretch, run)
                 stretch = []
                 planned = await plan(call)
+            held = self._held(state, call, planned, run, flags)
+            if held is None and not planned.repeatable and planned.key is not None:
+                writes += 1
+                held = (
+                    self._one_too_many(state, call, run, most_writes, flags) if writes > most_writes else None
+                )
+            if held is not None:
+                self._settle_one(state, call, await self._result(await held.run()))
+                continue
             outcome = await planned.run()
             await self._refresh(run)
+            self._ran(state, call, planned, outcome, run)
             self._settle_one(state, call, await self._result(outcome))
         if stretch:
-            await self._run_stretch(state, stretch)
+            await self._run_stretch(state, stretch, run)
+        if writes > most_writes:
+            left, key = writes - most_writes, "router.limits.writes_per_completion"
+            state.notes.append(
+                f"not run, of {writes} calls of one step that may change something: {left} ({key})"
+            )
 
-    async def _run_stretch(self, state: TurnState, stretch: Sequence[tuple[ToolCall, PlannedCall]]) -> None:
+    def _held(
+        self, state: TurnState, call: ToolCall, planned: PlannedCall, run: Run, flags: tuple[Flag, ...]
+    ) -> PlannedCall | None:
+        """Return what points a call to the result that it has already; None where it may run."""
+        said = None if state.repeats is None else state.repeats.hold(call, planned, run)
+        if said is None:
+            return None
+        state.helped["repeats"] += 1
+        given, marks = (call.id, call.name, call.arguments, run, state.step), (*flags, _REPEATED)
+
+        async def point() -> Outcome:
+            return self._wrappers.point(*given, said, marks)
+
+        return PlannedCall(point, True, stands_in=True)
+
+    def _one_too_many(
+        self, state: TurnState, call: ToolCall, run: Run, most: int, flags: tuple[Flag, ...]
+    ) -> PlannedCall:
+        """Return what answers a call that is not run, as its reply has too many that may change something."""
+        state.helped["writes_left_out"] += 1
+        why = f"Not run: at most {count(most, 'call')} of one reply may change something."
+        hint = "See what the earlier ones did; send this one again by itself if it is still needed."
+        given, marks = (call.id, call.name, call.arguments, run, state.step, why, hint), (*flags, _LEFT_OUT)
+
+        async def refuse() -> Outcome:
+            return self._wrappers.refuse(*given, marks)
+
+        return PlannedCall(refuse, True, stands_in=True)
+
+    @staticmethod
+    def _ran(state: TurnState, call: ToolCall, planned: PlannedCall, outcome: Outcome, run: Run) -> None:
+        if state.repeats is not None and not planned.stands_in:
+            state.repeats.ran(call, planned, outcome, state.step, run)
+
+    async def _run_stretch(
+        self, state: TurnState, stretch: Sequence[tuple[ToolCall, PlannedCall]], run: Run
+    ) -> None:
         if len(stretch) == 1:
             call, planned = stretch[0]
-            self._settle_one(state, call, await self._result(await planned.run()))
+            outcome = await planned.run()
+            self._ran(state, call, planned, outcome, run)
+            self._settle_one(state, call, await self._result(outcome))
             return
         first_of: dict[bytes, asyncio.Task[Outcome]] = {}
         tasks: list[asyncio.Task[Outcome]] = []
@@ -135,7 +212,8 @@ class ToolCalls:
                 task.cancel()
             await asyncio.wait(tasks)
             raise
-        for (call, _), outcome in zip(stretch, outcomes, strict=True):
+        for (call, planned), outcome in zip(stretch, outcomes, strict=True):
+            self._ran(state, call, planned, outcome, run)
             self._settle_one(state, call, await self._result(outcome))
 
     async def _result(self, outcome: Outcome) -> Message:

@@ -41,12 +41,15 @@ class Discovery:
 
     `gate` answers an invoke or describe before any listing with a listing; `listed` is whether there was one;
     `hint_due` is whether the hidden-search hint is still to be given; `names` are the last listing's names.
+    `choices` is what the model may choose now, where it is asked to choose; `chosen` is what it chose.
     """
 
     gate: bool = False
     listed: bool = False
     hint_due: bool = True
     names: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    chosen: str | None = None
 
 
 class RecordedCalls(Protocol):
@@ -121,6 +124,7 @@ class Run:
     many peers ask one another already where a peer of another session asks for the turn.
     `origins` are where strangers' texts came from that the conversation holds, in their order; of an inner run, those
     of the outermost one count. `snapshot` shows the categories in `allowed` alone, where these are given (of a peer).
+    `reword` puts the outcomes of its calls into other words, before they are recorded.
     """
 
     id: str
@@ -144,6 +148,7 @@ class Run:
     waits: PersonWait = field(default_factory=PersonWait)
     origins: dict[str, None] = field(default_factory=dict)
     allowed: frozenset[str] | None = None
+    reword: Callable[[Outcome], Outcome] | None = None
     _whole: CatalogSnapshot | None = field(default=None, repr=False)
 
     @property

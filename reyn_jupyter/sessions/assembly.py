@@ -40,6 +40,8 @@ from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.fit_context import ContextLengths
+from reyn_jupyter.router.forced_choice import Known
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
 from reyn_jupyter.runtime.access.live_notebook import LIVE_NOTEBOOK
@@ -71,6 +73,7 @@ from reyn_jupyter.support.installed_places import keep_off
 from reyn_jupyter.support.network.hosts import Host
 from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
+from reyn_jupyter.telemetry.sender import RunSender
 from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
 ENGINE = Engine()  # one thread and loop a process
@@ -107,14 +110,16 @@ class Parts:
         None  # why the index of search is not on the disk though the session's state is
     )
     spent: SessionSpend = field(default_factory=SessionSpend)
-    # Models whose providers refused a forced choice of a tool.
-    unforced: set[str] = field(default_factory=set)
+    contexts: ContextLengths = field(default_factory=ContextLengths)
+    # How a choice of a tool is forced on a model, by model and host.
+    choice_forms: dict[str, Known] = field(default_factory=dict)
     # The place of a remote server's sign-in; None where nobody signs in.
     sign_in: Callable[[McpServer], ServerSignIn] | None = None
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
     peers: SessionPeers | None = None  # other agents that may be asked; None in a trial, which has none
+    sender: RunSender | None = None  # of runs to a collector; None in a trial, whose runs are in its study
     served: ServedSession | None = None  # to other programs, since the person last said so
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
@@ -191,19 +196,26 @@ class Parts:
             *self.workflows.problems,
             *self.catalog.problems.values(),
             *self.tasks.problems.values(),
+            *(() if self.sender is None else self.sender.problems),
         )
         return tuple(self.redactor.text(problem) for problem in found)
 
     async def release(self) -> None:
-        """Close the categories, then end the tasks and programs of the session; what is needed again begins anew."""
+        """Close the categories, then end the tasks and programs of the session; what is needed again begins anew.
+
+        Runs that are still to be sent have a moment for it.
+        """
         await self.lifecycle.close()
         await self.tasks.close()
         await self.services.programs.close()
+        if self.sender is not None:
+            await self.sender.flush()
 
     @property
     def is_idle(self) -> bool:
         """True if there is nothing that `release` would end."""
-        return self.lifecycle.is_idle and self.tasks.is_idle and self.services.programs.is_idle
+        works = not (self.lifecycle.is_idle and self.tasks.is_idle and self.services.programs.is_idle)
+        return not works and (self.sender is None or self.sender.is_idle)
 
     @property
     def policy(self) -> Policy:
@@ -328,6 +340,7 @@ def assemble(
         search=search,
         search_problem=search_problem,
         conversation=Conversation(new_run_id()),
+        sender=RunSender(redactor.text, os.environ),
         model=model,
         config=config,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers import key_status, provider_host, required_key
+from reyn_jupyter.models.server_finder import PORTS, TRIED, find_servers
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
@@ -165,6 +167,30 @@ def models(parts: Parts) -> Table:
     keys = ", ".join(variable for _, variable, state in key_status(parts.environ) if state == "set") or "none"
     note = f"in use: {model_label(parts)} · keys in the environment: {keys}"
     return Table("models", tuple(rows), "Models", note)
+
+
+async def found_models(addresses: Sequence[str], quick: bool) -> Table:
+    """Return the models that are served on this machine. Raises ModelError."""
+    found = await find_servers(addresses, quick=quick)
+    rows = tuple(
+        {
+            "server": each.server,
+            "address": each.address,
+            "model": shorten(printable(each.model), 200) or None,
+            "context": each.context,
+            "tools": each.tools,
+            "forced call": each.forced,
+            "JSON schema": each.schema,
+            "note": each.note or None,
+            "to use it": each.line or None,
+        }
+        for each in found
+    )
+    where = ", ".join(addresses) or ", ".join(f"{name} {port}" for port, name in PORTS.items())
+    note = f"looked on this machine alone, at: {where}"
+    if rows and not quick:
+        note += f" · tried with tiny requests, {TRIED} models a server at most"
+    return Table("found models", rows, "Models served on this machine", note, found)
 
 
 def model_label(parts: Parts) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from reyn_jupyter.config.settings import Weak
 from reyn_jupyter.models.base import (
     TEXT_ALONE,
     Model,
@@ -24,6 +25,7 @@ from reyn_jupyter.models.base import (
 )
 from reyn_jupyter.models.wire import watch
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.forced_choice import Known
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved, Event, ModelReplied
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Outcome, new_run_id
@@ -51,6 +53,8 @@ RECORDED_KEYS = frozenset(
     }
 )
 
+WEAK_KEYS = frozenset(Weak.model_fields)
+
 
 class ReplayedModel:
     """Gives a run's replies again, in order; from step `live_from` on, a live model answers."""
@@ -65,6 +69,7 @@ class ReplayedModel:
         self.label = live.label if live is not None else f"replay of {trace.model or 'a run'}"
         self.host = live.host if live is not None else None
         self.media = media_taken(live) if live is not None else TEXT_ALONE
+        self.choice_form = _choice_form(trace) if live is None else None
         self.tier: Tier = live.tier if live is not None else _tier(trace)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
@@ -186,9 +191,9 @@ async def replay(
 def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the router's keys as the run had them; others, which no run of ours records, are left out."""
     return {
-        HOT if key == "hot_list_n" else f"router.{key}": value
+        HOT if key == "hot_list_n" else f"router.weak.{key}" if key in WEAK_KEYS else f"router.{key}": value
         for key, value in settings.items()
-        if key in RECORDED_KEYS
+        if key in RECORDED_KEYS | WEAK_KEYS
     }
 
 
@@ -228,6 +233,16 @@ def _searched(trace: Trace) -> bool:
     )
 
 
+def _choice_form(trace: Trace) -> Known:
+    """Return how the run's first forced choice was forced, so that its replies are asked for as often as they were."""
+    for step in trace.steps:
+        if step.requested is not None and step.requested.choice_form is not None:
+            return step.requested.choice_form
+        if step.requested is not None and step.requested.not_forced is not None:
+            return "free"
+    return "named"
+
+
 def _tier(trace: Trace) -> Tier:
     tier = trace.started.tier
     return tier if tier in ("light", "standard", "strong") else "standard"  # type: ignore[return-value]
@@ -235,8 +250,8 @@ def _tier(trace: Trace) -> Tier:
 
 def _response(event: ModelReplied, on_text: Callable[[str], None] | None) -> Response:
     if event.error is not None:
-        if event.error_kind == "tool_choice":  # the loop goes on without it, as it did then
-            raise ModelError("tool_choice", event.error)
+        if event.error_kind in ("tool_choice", "context_too_long"):  # the loop goes on, as it did then
+            raise ModelError(event.error_kind, event.error)  # type: ignore[arg-type]
         raise ModelError(
             "miss", f"the recorded call failed: {event.error}", "Replay it with a model: -m MODEL"
         )

@@ -147,7 +147,10 @@ def _closed(parts: Parts, run: Run) -> Trace:
     parts.runs.close(run.id, run.log)
     keep_out_of_git(parts.root)
     parts.usage.record(run.log.events)
-    return parts.runs.trace_of(run.log.events)
+    trace = parts.runs.trace_of(run.log.events)
+    if parts.sender is not None:
+        parts.sender.send(trace, parts.effective.settings.otel)
+    return trace
 
 
 async def turn(
@@ -216,7 +219,8 @@ async def turn(
         uses=parts.usage.uses if router_options.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
         repeat=options.repeat,
-        unforced=parts.unforced,
+        contexts=parts.contexts,
+        choice_forms=parts.choice_forms,
         history=place.history,
     )
     in_force = loop.prepare(run, place.at)

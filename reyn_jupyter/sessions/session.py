@@ -117,6 +117,7 @@ class Session:
 
         The interpreter's exit does it too. What is needed again afterwards is started again.
         """
+        self._workflows.executor = None
         if not self.parts.is_idle:
             ENGINE.run(self.parts.release())
         self.parts.services.children.close()
@@ -605,6 +606,24 @@ class Session:
     def models(self) -> Table:
         """The models that are configured, their tier, where requests go, and whether their key is set."""
         return overview.models(self.parts)
+
+    def find_models(self, *addresses: str, quick: bool = False) -> Table:
+        """Find servers of models on this machine, and try what their models can do with tiny requests.
+
+        No other machine is asked, and no key is sent.
+
+        Args:
+            addresses: as "127.0.0.1:8080" or "8080"; the usual ports of Ollama, llama.cpp, LM Studio and vLLM when
+                there are none.
+            quick: list the models, and try nothing.
+
+        Returns:
+            A row a model, with the line that configures it; an address that was given and has no model says why.
+
+        Raises:
+            ModelError: an address is none, or one of another machine.
+        """
+        return _run(overview.found_models(addresses, quick))
 
     @property
     def approvals(self) -> Table:

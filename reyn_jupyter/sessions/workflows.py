@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from reyn_jupyter.categories.skill import CATEGORY as SKILL
+from reyn_jupyter.executors.clients import executor_of_client
+from reyn_jupyter.executors.executor import Executor, ExecutorLostError
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.sessions.mapped_runs import MappedRun, map_workflow
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
 from reyn_jupyter.support.text import count, shorten
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id
+from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
 from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, read_run
@@ -34,6 +38,8 @@ from reyn_jupyter.workflows.workflow_error import WorkflowError
 from reyn_jupyter.workflows.workflow_library import RULES
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from reyn_jupyter.sessions.assembly import Parts
     from reyn_jupyter.sessions.async_session import AsyncSession
     from reyn_jupyter.workflows.utilities.manifest import Utility
@@ -87,6 +93,31 @@ class Workflows:
     def __init__(self, parts: Parts, aio: AsyncSession) -> None:
         self._parts, self._aio = parts, aio
         self._gaps: dict[str, Gap] = {}  # of the last plan, by what is missing
+        self._executor: Executor | Client | None = None
+        self._sender: UtilitySender | None = None
+        self._own: Executor | None = None  # made here, of a client
+
+    @property
+    def executor(self) -> Executor | Client | None:
+        """Where steps of utilities run that a run from here has: an executor, the client of a Dask cluster, or None for
+        this machine. What it may not run, runs here; see the manual, "More than one machine".
+
+        >>> session.workflows.executor = Client("tcp://10.0.0.1:8786")                 # doctest: +SKIP
+        """
+        return self._executor
+
+    @executor.setter
+    def executor(self, given: Executor | Client | None) -> None:
+        self.close()
+        self._executor = given
+        self._sender, self._own = _sender_of(given)
+
+    def close(self) -> None:
+        """Give back what was made for the executor; the executor or client that was given stays open."""
+        self._executor = self._sender = None
+        if self._own is not None:
+            self._own.close()
+            self._own = None
 
     def utilities(self, *, rebuild: bool = False) -> Table:
         """Return one row a utility: what it can do, whether it is ready, where it is from.
@@ -202,6 +233,52 @@ class Workflows:
         given = {"plan": plan.as_json(), "resume": run_id, "force": force}
         return self._execute(plan, given, run_id, on_change)
 
+    def map(
+        self,
+        name: str,
+        inputs: Iterable[Mapping[str, Any]],
+        *,
+        executor: Executor | Client | None = None,
+        on_result: Callable[[MappedRun], None] | None = None,
+    ) -> Table:
+        """Run a workflow on each of many inputs, side by side, and return one row for each.
+
+        Each input is a run of its own, in the record and in ``state/runs``; one that fails ends no other.
+
+        Args:
+            name: of a workflow of ``skills/`` that may run.
+            inputs: what each run is given, taken as there is room, from a generator too.
+            executor: where steps of utilities run, for this call; that of `executor` when None.
+            on_result: hears what came of each input as it ends, in the order of their ends.
+
+        Returns:
+            A table in the order of the inputs, with ``.df``; its items are `MappedRun`.
+
+        Raises:
+            WorkflowActionError: there is no such workflow, or the executor is none.
+            Interrupted: the person interrupted; ``.result`` is the table of what had ended.
+
+        Example:
+            >>> inputs = [{"file": each} for each in files]                            # doctest: +SKIP
+            >>> session.workflows.map("thumbnail", inputs, executor=client).df         # doctest: +SKIP
+        """
+        try:
+            self._parts.workflows.workflow(name)
+        except WorkflowError as error:
+            raise WorkflowActionError(error.message, error.hint, error.code) from None
+        sender, own = (self._sender, None) if executor is None else _sender_of(executor)
+        window = self._parts.settings.workflows.at_once if sender is None else sender.slots
+
+        def hear(event: object) -> None:
+            if on_result is not None and isinstance(event, MappedRun):
+                on_result(event)
+
+        try:
+            return ENGINE.run(map_workflow(self._aio, name, inputs, sender, window), hear)
+        finally:
+            if own is not None:
+                own.close()
+
     def scaffold(self, capability: str, language: str = "python", **schemas: Mapping[str, Any]) -> Card:
         """Begin a utility for a capability: a folder with a manifest and a program that runs.
 
@@ -307,7 +384,12 @@ class Workflows:
         self, skill: str, given: Mapping[str, Any], on_event: Callable[[object], None] | None = None
     ) -> Any:
         """Call a skill and return its value. Raises WorkflowActionError."""
-        result: Result = ENGINE.run(self._aio.invoke_action(f"{SKILL}__{skill}", given), on_event)
+
+        async def call() -> Result:
+            with steps_sent_by(self._sender):
+                return await self._aio.invoke_action(f"{SKILL}__{skill}", given)
+
+        result = ENGINE.run(call(), on_event)
         if result.error is not None:
             payload = result.payload if isinstance(result.payload, dict) else {}
             raise WorkflowActionError(result.error, str(payload.get("hint") or ""), result.code)
@@ -316,6 +398,22 @@ class Workflows:
     def _write_cache(self, *, rebuild: bool = False) -> None:
         with suppress(OSError):  # it is for people and other programs
             self._parts.workflows.write_cache(rebuild=rebuild)
+
+
+def _sender_of(given: Executor | Client | None) -> tuple[UtilitySender | None, Executor | None]:
+    """Return what sends steps to an executor, and the executor that was made of a client for it."""
+    if given is None:
+        return None, None
+    try:
+        made = executor_of_client(given)
+    except ExecutorLostError as error:
+        raise WorkflowActionError(str(error)) from None
+    if made is None and (isinstance(given, str | type) or not isinstance(given, Executor)):
+        raise WorkflowActionError(
+            f"executor={shorten(repr(given), 80)} runs nothing.",
+            "Give the client of a Dask cluster, or an executor such as ProcessExecutor(2).",
+        )
+    return UtilitySender(made or cast("Executor", given)), made
 
 
 def trusted_workflows(parts: Parts) -> tuple[tuple[str, str], ...]:

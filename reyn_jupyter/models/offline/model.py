@@ -233,7 +233,7 @@ def _asked(messages: object) -> object:
     """The messages up to what the person asked and what was done: a user message after a result is the loop's."""
     listed = messages if isinstance(messages, list) else []
     roles = [message.get("role") if isinstance(message, dict) else None for message in listed]
-    return listed[:-1] if roles[-2:] == ["tool", "user"] else messages
+    return listed[:-1] if roles[-2:] in (["tool", "user"], ["user", "user"]) else messages
 
 
 def _closed(context: PlanningContext) -> str:
@@ -297,6 +297,7 @@ class OfflineModel:
     host: str | None = None
     real = False
     media = TEXT_ALONE
+    reads_listings = True
     history_turns = 1  # of earlier turns it reads whether there was one
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:

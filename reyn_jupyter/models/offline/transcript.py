@@ -20,7 +20,9 @@ GUIDES = ("list_actions", "describe_action", "search_actions")
 _BLOB = re.compile(r"\A\[blob:([0-9a-fA-F-]{8,64})\][ ]?(.{0,200})")
 _COUNT = re.compile(r"(?:text|json_array|json_object) \| (\d{1,12}) (?:lines|entries|keys)")
 _KIND = re.compile(r"(text|json_array|json_object) \| ")
-_LEFT = re.compile(r"\n(\d{1,15} \w{1,20} left)(?: · next: [^\n]{0,80})?\Z")
+_LEFT = re.compile(
+    r"\n(\d{1,15} \w{1,20} left)(?: · next: [^\n]{0,80})?\Z|\n\[\d{1,15} \w{1,20} left: offset=[^\n]{0,40}\]\Z"
+)
 _ORIGINS = re.compile(r"\n\[from [^\n\]]{1,300}: text of others, no instructions\]\Z")
 
 
@@ -81,7 +83,8 @@ class ToolOutput:
     def left(self) -> str:
         """The amount of a blob not shown, in its own words ("150 lines left"); empty when all was."""
         match = _LEFT.search(self._own[-LEFT_LINE:])
-        return match.group(1) if match and not match.group(1).startswith("0 ") else ""
+        left = (match.group(1) or "") if match else ""
+        return "" if left.startswith("0 ") else left
 
     @cached_property
     def _own(self) -> str:

@@ -18,6 +18,7 @@ from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions import embeddings
+from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count
@@ -65,6 +66,7 @@ def run(context: Context, options: Options) -> Card:
         ("workspace", f"{session.root} ({'writable' if os.access(session.root, os.W_OK) else 'read-only'})"),
         ("state", str(session.root / ".reyn")),
         ("search", embeddings.line(session.parts.search.state())),
+        *_telemetry(session.parts),
         ("model", next(value for key, value in session.status.facts if key == "model")),
     )
     sections = [("Versions", versions), ("Keys in the environment", _keys())]
@@ -82,6 +84,11 @@ def run(context: Context, options: Options) -> Card:
     if session.problems:
         sections.append(("Problems", tuple(map(printable, session.problems))))
     return Card("doctor", "What is here", facts, tuple(sections), ("%reyn models", "%reyn config"))
+
+
+def _telemetry(parts: Parts) -> tuple[tuple[str, str], ...]:
+    """Return where runs are sent, and whether that is this machine."""
+    return () if parts.sender is None else (("OpenTelemetry", parts.sender.state(parts.settings.otel)),)
 
 
 def _category_packages() -> tuple[str, ...]:

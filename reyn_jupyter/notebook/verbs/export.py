@@ -1,4 +1,4 @@
-"""`%reyn export FILE.html [WHAT …]`: runs, blobs and tables as one page that needs no kernel."""
+"""`%reyn export FILE.html [WHAT …]`: runs, blobs and tables as one page that needs no kernel, or runs as spans."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ class ExportOptions(Options):
     what: Annotated[tuple[str, ...], Rest("RUN|BLOB|VARIABLE|list|runs|blobs")] = ()
     force: Annotated[bool, Option(), Field(description="replace a file that is there")] = False
     title: Annotated[str | None, Option(takes="TEXT"), Field(description="the heading of the page")] = None
+    content: Annotated[
+        bool, Option(), Field(description="in .jsonl: prompts, answers, arguments and results, too")
+    ] = False
 
 
 def run(context: Context, options: ExportOptions) -> Card:
@@ -36,13 +39,14 @@ def run(context: Context, options: ExportOptions) -> Card:
     if len(words) > _MOST:
         raise ReynError(f"A page holds at most {_MOST} objects.", "Write several pages.")
     objects = [_named(session, word) for word in words]
-    return export.export(path, *objects, title=options.title)
+    return export.export(path, *objects, title=options.title, content=options.content)
 
 
 def _target(session: Session, file: str, force: bool) -> Path:
-    if not file.endswith((".html", ".htm", ".md")):
+    if not file.endswith((".html", ".htm", ".md", ".jsonl")):
         raise ReynError(
-            f"{file} is no name for a page.", "Name a file that ends in .html, or in .md for Markdown."
+            f"{file} is no name for a page.",
+            "Name a file that ends in .html, in .md for Markdown, or in .jsonl for OpenTelemetry spans of runs.",
         )
     try:
         path = session.parts.services.workspace.resolve(file, for_write=True)
@@ -94,6 +98,7 @@ VERB = Verb(
         "%reyn export report.html _",
         "%reyn export page.html last list runs",
         "%reyn export run.html --force",
+        "%reyn export spans.jsonl last",
     ),
     completes=_completions,
     group="change",

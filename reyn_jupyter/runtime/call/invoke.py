@@ -76,7 +76,9 @@ class ActionCall:
     step: int = 0
 
     def meaning(self, name: str, args: Any = None, flags: tuple[Flag, ...] = ()) -> ActionCall:
-        """Return the call with the action that it means."""
+        """Return the call with the action that it means, and what is told of it besides."""
+        if self.flags:
+            flags = tuple(dict.fromkeys((*self.flags, *flags)))
         return ActionCall(self.id, name, args, self.wrapper, self.given, flags, self.step)
 
 
@@ -84,13 +86,16 @@ class ActionCall:
 class PlannedCall:
     """A call that is ready to run.
 
-    `repeatable` calls may run beside others; of those with equal keys one runs, and `repeat` records the others.
+    `repeatable` calls may run beside others; of those with equal keys one runs, and `repeat` records the others. The
+    key tells an action and its arguments; None where the call is answered without a handler, or not resolved yet. One
+    that `stands_in` only answers for a call that is not run.
     """
 
     run: Callable[[], Coroutine[Any, Any, Outcome]]
     repeatable: bool
     key: Callable[[], bytes] | None = None
     repeat: Callable[[Awaitable[Outcome]], Coroutine[Any, Any, Outcome]] | None = None
+    stands_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ class Invoker:
         return PlannedCall(
             partial(self._execute, resolved, action, prepared.args, run),
             repeatable,
-            (lambda: canonical([action.name.text, prepared.args])) if repeatable else None,
+            lambda: canonical([action.name.text, prepared.args]),
             lambda first: self._repeat(resolved, first, run),
         )
 
@@ -212,8 +217,7 @@ class Invoker:
             except ActionError as error:
                 self._resolved(call, run, None, None, given)
                 outcome = await self._outcomes.failure(call.name, error, run, Reports())
-                self._finish(call, run, outcome, began)
-                return outcome
+                return self._finish(call, run, outcome, began)
             planned = await look_through(call.args, lambda: plan(call))
             return await planned.run()
 
@@ -301,8 +305,7 @@ class Invoker:
             sources=[source.recorded for source in answered.sources],
             origins=origins,
         )
-        self._finish(call, run, outcome, began)
-        return outcome
+        return self._finish(call, run, outcome, began)
 
     async def _call_within(self, call_id: str, step: int, name: str, args: Any, run: Run) -> Outcome:
         """Make a call of an inner run."""
@@ -336,8 +339,7 @@ class Invoker:
         except asyncio.CancelledError:
             self._finish(call, run, self._outcomes.interrupted(call.name, run, Reports()), began)
             raise
-        self._finish(call, run, outcome, began)
-        return outcome
+        return self._finish(call, run, outcome, began)
 
     async def _execute(
         self, resolved: ActionResolved, action: Action, args: dict[str, Any], run: Run
@@ -368,8 +370,7 @@ class Invoker:
             self._finish(call, run, outcome, began)
             raise
         progress.end()
-        self._finish(call, run, outcome, began)
-        return outcome
+        return self._finish(call, run, outcome, began)
 
     async def _completed(
         self, call: ActionCall, resolved: ActionResolved, tool: Tool, context: ToolContext
@@ -555,7 +556,10 @@ class Invoker:
             )
         return outcome
 
-    def _finish(self, call: ActionCall, run: Run, outcome: Outcome, began: float) -> None:
+    def _finish(self, call: ActionCall, run: Run, outcome: Outcome, began: float) -> Outcome:
+        """Record the end of a call, and return its outcome in the run's words."""
+        if run.reword is not None:
+            outcome = run.reword(outcome)
         waited = run.waits.seconds(call.id)
         run.note_origins(outcome.origins)
         run.log.append(
@@ -582,6 +586,7 @@ class Invoker:
                 origins=outcome.origins,
             )
         )
+        return outcome
 
     def _redacted(self, reported: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
         if not reported:

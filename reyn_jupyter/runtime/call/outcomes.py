@@ -240,8 +240,10 @@ def _told_origins(origins: Sequence[str], run: Run) -> str:
 
 
 def _note(value: object) -> str:
-    """Return what a table says of itself in its `attrs`, "" where it says nothing or the value is none."""
+    """Return what a text says of itself, or a table in its `attrs`; "" where it says nothing or the value is none."""
     kind = type(value)  # never isinstance: that asks the value for its __class__
+    if issubclass(kind, Text):
+        return cast("Text", value).note
     if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
         return ""
     note = cast("Any", value).attrs.get(NOTE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action
@@ -18,10 +18,11 @@ from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, describe_actio
 from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError, select_categories
 from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, Found, as_query, search_answer
 from reyn_jupyter.catalog.discovery.visibility import nearest_category, search_hint
-from reyn_jupyter.catalog.names import NameEncoder
+from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.suggest import unambiguous
-from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
+from reyn_jupyter.catalog.text_normalization import quoted
+from reyn_jupyter.catalog.wrapper_specs import ANSWER, OTHER, wrapper_specs
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.byte_source import AROUND
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
@@ -33,11 +34,11 @@ from reyn_jupyter.runtime.record.events import Flag, Problem
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
 from reyn_jupyter.support.encoding import clean
-from reyn_jupyter.support.text import did_you_mean, nearest
+from reyn_jupyter.support.text import did_you_mean, for_models, nearest
 
 LIKE_ARGS = ("arguments", "parameters", "params", "input")  # what models write for `args`
 HEAD = 200  # characters of malformed text that are quoted back
-GATE_WORDS = 300  # bytes of what the gate says beside its listing
+GATE_WORDS = 300  # bytes of what is said beside a listing that was not asked for so
 
 
 class Wrappers:
@@ -67,14 +68,16 @@ class Wrappers:
         run: Run,
         step: int,
         encoder: NameEncoder | None = None,
+        flags: tuple[Flag, ...] = (),
     ) -> PlannedCall:
         """Plan one tool call of a model. Never raises: whatever is wrong is an answer.
 
         Args:
             encoder: decodes function names of direct tools (flat surface, hot list) into qualified names.
+            flags: what is told of the call in the record besides.
         """
         name = name.removeprefix("default_api.")
-        wrapper = self._wrappers.get(name)
+        wrapper = self._choose if name == CHOOSE and run.discovery.choices else self._wrappers.get(name)
         quoted_name = name if wrapper is not None else self._shown(name)
         given: Any = {}
         fault = None
@@ -86,9 +89,9 @@ class Wrappers:
             fault = str(error)
         if fault is not None:
             return self._malformed(
-                ActionCall(call_id, name, None, quoted_name, arguments, (), step), run, fault
+                ActionCall(call_id, name, None, quoted_name, arguments, flags, step), run, fault
             )
-        call = ActionCall(call_id, name, None, quoted_name, given, (), step)
+        call = ActionCall(call_id, name, None, quoted_name, given, flags, step)
         if wrapper is not None:
             return wrapper(call, given, run)
         return self._direct(call, given, run, encoder)
@@ -99,12 +102,31 @@ class Wrappers:
         return self._wrappers[name](call, given, run)
 
     def refuse(
-        self, call_id: str, name: str, arguments: str, run: Run, step: int, why: str, hint: str
+        self,
+        call_id: str,
+        name: str,
+        arguments: str,
+        run: Run,
+        step: int,
+        why: str,
+        hint: str,
+        flags: tuple[Flag, ...] = (),
     ) -> Outcome:
         """Answer a call that is not run, and record it."""
         given = self._shown(arguments)
-        call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=given, step=step)
+        call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=given, flags=flags, step=step)
         return self._invoker.record(call, run, ImmediateAnswer({"error": why, "hint": hint}))
+
+    def point(
+        self, call_id: str, name: str, arguments: str, run: Run, step: int, text: str, flags: tuple[Flag, ...]
+    ) -> Outcome:
+        """Answer a call with a sentence that points to what there is already, and record it as no call of an action."""
+        try:
+            given = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            given = self._shown(arguments)
+        call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=given, flags=flags, step=step)
+        return self._invoker.record(call, run, ImmediateAnswer(text))
 
     def _shown(self, text: str) -> str:
         """Return the head of a text of the model; a secret is taken out before it can be cut in two."""
@@ -243,17 +265,23 @@ class Wrappers:
         call, prepared = checked
         hint = None
         if run.discovery.hint_due and run.actor != "person":
-            hint = self._search_hint
-        payload = list_actions(
+            hint = self._search_hint_for_model
+        page = partial(
+            list_actions,
             run.snapshot,
             prepared.get("category"),
-            prepared.get("filter"),
-            prepared.get("offset", 0),
-            prepared.get("limit", 20),
+            offset=prepared.get("offset", 0),
+            limit=prepared.get("limit", 20),
             schemas=run.settings.router.list_schemas,
             hint=hint,
-            answer_bytes=run.settings.outputs.answer_bytes,
         )
+        room = run.settings.outputs.answer_bytes
+        payload = page(filter=prepared.get("filter"), answer_bytes=room)
+        if run.actor != "person" and payload.get("total") == 0 and prepared.get("filter"):
+            why = f"Nothing matches the filter {quoted(prepared['filter'])}, so this is the page without it."
+            unfiltered = page(answer_bytes=room - GATE_WORDS)
+            note = f"{why} {unfiltered.pop('note', '')}".strip()
+            payload = {"note": note, **unfiltered, "suggestions": payload.get("suggestions", [])}
         if "error" in payload:
             return self._invoker.answer(
                 call, run, ImmediateAnswer(payload, "stale" if payload.get("redirects") else "invalid")
@@ -292,13 +320,19 @@ class Wrappers:
         search = self._services.search
         return search.hint if search is not None else search_hint()
 
+    @property
+    def _search_hint_for_model(self) -> dict[str, str] | None:
+        """Return the reason why search is hidden alone: what turns it on is for people."""
+        hint = self._search_hint
+        return None if hint is None else {"reason": for_models(hint["reason"])}
+
     def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         search = self._services.search
         if search is None or not search.offered:
             payload = {
                 "error": "search_actions is not available: no action can be found by meaning yet.",
                 "hint": "Use list_actions, narrowed with category=[…] and filter.",
-                "search": self._search_hint,
+                "search": self._search_hint if run.actor == "person" else self._search_hint_for_model,
             }
             return self._invoker.answer(call, run, ImmediateAnswer(payload, "hidden"))
         checked = self._checked(call, given, run)
@@ -323,6 +357,26 @@ class Wrappers:
             return ImmediateAnswer(payload)
 
         return self._invoker.answering(call, run, look)
+
+    def _choose(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
+        """Note what a model chose of those that it was shown; the first choice of a step counts."""
+        discovery = run.discovery
+        named = next((given[key] for key in ("action", "action_name", "name") if key in given), None)
+        chosen = named.strip() if isinstance(named, str) else ""
+        if chosen not in discovery.choices and run.snapshot.named(chosen) is None:
+            shown = self._shown(chosen) or "Nothing"
+            payload = {
+                "error": f"{shown} cannot be chosen.",
+                "hint": f"Choose one of: {', '.join(discovery.choices)}.",
+            }
+            return self._invoker.answer(call, run, ImmediateAnswer(payload, "invalid"))
+        if discovery.chosen is not None:
+            payload = {"error": "One action at a time.", "hint": f"{discovery.chosen} was chosen."}
+            return self._invoker.answer(call, run, ImmediateAnswer(payload, "invalid"))
+        discovery.chosen = chosen
+        next_step = {ANSWER: "Answer the person now.", OTHER: "Choose one of the others."}
+        payload = {"chosen": chosen, "hint": next_step.get(chosen, "Call it now, with its arguments.")}
+        return self._invoker.answer(call, run, ImmediateAnswer(payload))
 
     def _inspect(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         checked = self._checked(call, given, run)

@@ -18,8 +18,27 @@ NOT_FORCED = (
 RunKind = Literal["turn", "manual", "replay", "inner", "client"]
 RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
 Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]
-Flag = Literal["salvaged", "repaired", "decoded", "lifted", "coerced", "aliased", "merged"]
+Flag = Literal[
+    "salvaged",
+    "repaired",
+    "decoded",
+    "lifted",
+    "coerced",
+    "aliased",
+    "merged",
+    "from_text",
+    "repeated",
+    "left_out",
+]
+# How a weak model was helped in a turn (`router.weak`): calls that were read from its text, repeats that were pointed
+# to their result, turns that such repeats closed, answers that were asked for again, answers that no result supports,
+# errors that were put in short, calls of one reply that may change something and were one too many.
+Help = Literal[
+    "text_calls", "repeats", "closed", "asked_again", "unsupported", "short_errors", "writes_left_out"
+]
 Decision = Literal["allowed", "denied"]
+# How a call of one tool is forced: by its name; sent alone, with "required"; by a JSON schema of its arguments.
+ChoiceForm = Literal["named", "alone", "schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +87,12 @@ class ModelRequested:
 
     `conversation` tells the conversations of one cassette apart: what is new is new to that conversation.
     `not_forced` names the tool that the model should have been held to, where its provider takes no such choice: it
-    refused the request before this one, or an earlier one of the session. `estimated_cost` is in US dollars, of the
-    request alone, without its answer; None where no price is known.
+    refused the requests before this one, or earlier ones of the session, or answered them with something else.
+    `choice_form` is how the request forces a call of `forced`, a tool; both None where it forces none. `estimated_cost`
+    is in US dollars, of the request alone, without its answer; None where no price is known. `context` is how many
+    tokens the request was fitted to (`router.weak.fit_context`); `shrunk` are the earlier messages that were shortened
+    for it, beyond those of the requests before it in the turn: {"at": place, "message": as it is sent now, "spared":
+    tokens}.
     """
 
     step: int
@@ -83,11 +106,15 @@ class ModelRequested:
     tool_specs: tuple[dict[str, Any], ...] | None = None
     tool_choice: str = "auto"
     not_forced: str | None = None
+    forced: str | None = None
+    choice_form: ChoiceForm | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     estimated_tokens: int = 0
     estimated_cost: float | None = None
     repeat: int = 0
     conversation: str | None = None
+    context: int | None = None
+    shrunk: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +312,7 @@ class BlobStored:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
     """The run is over. A log without this event is a valid partial trace. `seconds` leaves out the `waited` ones, for
-    which a question to the person was open."""
+    which a question to the person was open. `helped` counts by kind how a weak model was helped, see `Help`."""
 
     run: str
     at: float
@@ -296,6 +323,7 @@ class RunEnded:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     waited: float = 0.0
+    helped: dict[str, int] = field(default_factory=dict)
 
 
 Event = (

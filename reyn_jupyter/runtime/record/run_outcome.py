@@ -5,12 +5,11 @@ Invariant: the record alone decides. A model's own word that it looked at data, 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
+from reyn_jupyter.models.written_calls import is_call
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
@@ -21,17 +20,6 @@ from reyn_jupyter.runtime.record.events import (
 
 # A model that declines says so in the reason why it stopped.
 DECLINES = frozenset({"refusal", "content_filter", "declined"})
-# Marks by which models write the calls that they should have made.
-_CALL_MARKS = re.compile(r"^\s*(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|Action:\s*\w+)")
-_FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n\s*```\s*$", re.DOTALL)
-_LONGEST_CALL = 20_000  # characters of an answer that are looked at
-_CALL_KEYS = (
-    frozenset({"name", "arguments"}),
-    frozenset({"name", "parameters"}),
-    frozenset({"action_name"}),
-    frozenset({"tool", "args"}),
-    frozenset({"function", "arguments"}),
-)
 
 
 class CallRecord(Protocol):
@@ -89,7 +77,7 @@ def outcome_of(
         return _outcome_by_hand(calls)
     if last is not None and last.finish_reason in DECLINES:
         return RunOutcome.DECLINED
-    if is_call_as_text(ended.answer):
+    if is_call(ended.answer):
         return RunOutcome.CALL_AS_TEXT
     if any(has_changed(call) for call in calls):
         return RunOutcome.CHANGED
@@ -143,26 +131,3 @@ def has_changed(call: CallRecord) -> bool:
     if call.finished is None or not call.finished.ok or call.resolved.name is None:
         return False
     return bool(call.finished.changes) or call.resolved.purity in ("write", "exec")
-
-
-def is_call_as_text(answer: str) -> bool:
-    """Return whether the whole of an answer is a tool call that the model wrote as text instead of making it.
-
-    >>> is_call_as_text('{"name": "invoke_action", "arguments": {}}'), is_call_as_text("Use `invoke_action`.")
-    (True, False)
-    """
-    text = answer[:_LONGEST_CALL]
-    if _CALL_MARKS.match(text):
-        return True
-    fenced = _FENCE.match(text)
-    body = (fenced[1] if fenced else text).strip()
-    if not body.startswith(("{", "[")):
-        return False
-    try:
-        value: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return False
-    calls = value if isinstance(value, list) else [value]
-    return bool(calls) and all(
-        isinstance(each, dict) and any(keys <= each.keys() for keys in _CALL_KEYS) for each in calls
-    )

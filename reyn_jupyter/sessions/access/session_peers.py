@@ -18,6 +18,8 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.config.settings import Limits, Peer
 from reyn_jupyter.models.base import Model, ModelError, Tier
 from reyn_jupyter.router.conversation import Conversation, TurnPlace
+from reyn_jupyter.router.fit_context import ContextLengths
+from reyn_jupyter.router.forced_choice import Known
 from reyn_jupyter.router.history import LOOSENESS
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.prompt import peer_identity
@@ -68,7 +70,9 @@ class PeerHost(Protocol):
     @property
     def runs(self) -> RunStore: ...
     @property
-    def unforced(self) -> set[str]: ...
+    def choice_forms(self) -> dict[str, Known]: ...
+    @property
+    def contexts(self) -> ContextLengths: ...
     @property
     def settings(self) -> Settings: ...
     def find_model(self, wanted: Any) -> Model: ...
@@ -310,7 +314,8 @@ class SessionPeers:
             refresh=refresh,
             is_pushed=lambda: session.catalog.is_pushed,
             parameters=dict(getattr(model, "parameters", {}) or {}),
-            unforced=session.unforced,
+            contexts=session.contexts,
+            choice_forms=session.choice_forms,
             history=place.history,
             identity=peer_identity(name, memory.peer.prompt),
         )

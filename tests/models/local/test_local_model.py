@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
@@ -229,3 +230,12 @@ def test_a_tier_may_be_a_local_model() -> None:
     found = resolve_model(Settings.model_validate({"models": {"standard": entry}}), None, {})
 
     assert (found.label, found.tier) == (NAME, "standard")
+
+
+async def test_after_a_listing_the_grammar_holds_the_names_of_the_page_alone(model: LocalModel) -> None:
+    page = ["sun__rise", "sun__set"]  # the request is about the moon
+    specs = wrapper_specs((), search=False, inspect=False, constrain=page)
+    describe = ToolSet(tuple(each for each in specs if each["function"]["name"] == "describe_action"))
+    listed = await ask(model, tools=describe, tool_choice="describe_action")
+
+    assert json.loads(listed.tool_calls[0].arguments)["action_name"] in page

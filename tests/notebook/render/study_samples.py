@@ -66,7 +66,7 @@ def every_object(text: str) -> dict[str, object]:
     base = Variant(f"base {text}"[:100], model="scripted")
     summary = made.run(base, base.but("best", mandate="explicit"), budget=Budget(calls=1_000))
     progress = Progress(
-        done=3, total=9, running=2, seconds=4.0, rate=0.75, eta=8.0, usd=0.02, tokens=12_000, calls=9,
+        done=3, total=9, running=2, seconds=4.0, rate=0.75, eta=(6.0, 10.0), usd=0.02, tokens=12_000, calls=9,
         missing={base.name: 1}, estimates=summary.estimates, log_e=1.2, sources=summary.sources,
     )  # fmt: skip
     return {

@@ -36,7 +36,7 @@ SERVED = ServedSession(
     add=lambda what: None,  # type: ignore[arg-type, return-value]
     offered=lambda: ("mcp", "a2a"),
 )
-PROGRESS = Progress(3, 12, 1, 2.0, 1.5, 6.0, 0.0, 10, 4)
+PROGRESS = Progress(3, 12, 1, 2.0, 1.5, (5.0, 8.0), 0.0, 10, 4)
 
 
 @pytest.fixture(scope="module")

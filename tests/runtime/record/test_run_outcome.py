@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from reyn_jupyter.models.written_calls import is_call
 from reyn_jupyter.runtime.record.events import ActionResolved, Event, ModelReplied
-from reyn_jupyter.runtime.record.run_outcome import RunOutcome, is_call_as_text
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import call, invoked, trace
 
@@ -85,6 +86,7 @@ def test_a_refusal_of_the_model_is_one(reason: str) -> None:
         "[TOOL_CALLS] [{}]",
         '<|python_tag|>table.query("x")',
         "Action: table__query\nAction Input: {}",
+        "file__read(path='a.txt')",
     ],
 )
 def test_a_call_written_as_text_is_no_answer(answer: str) -> None:
@@ -100,10 +102,11 @@ def test_a_call_written_as_text_is_no_answer(answer: str) -> None:
         "[]",
         'Call it like this: `{"name": "invoke_action", "arguments": {}}`.',
         "```python\nprint(1)\n```",
+        "df.head(n=3)",
         "{" * 5000,
         "[" * 100_000,
         "",
     ],
 )
 def test_prose_and_data_are_answers(answer: str) -> None:
-    assert not is_call_as_text(answer)
+    assert not is_call(answer)

@@ -15,6 +15,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Block,
     Bullets,
     Code,
+    Commands,
     Fold,
     Notice,
     Pair,
@@ -28,6 +29,7 @@ from reyn_jupyter.support.text import count
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Scenario
     from reyn_jupyter.evaluation.results.failure_examples import Failure
+    from reyn_jupyter.evaluation.results.failure_kinds import FailureCount
     from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
     from reyn_jupyter.notebook.render.value_text import Look
 
@@ -82,6 +84,21 @@ def failures(
         knob = f'study.trials.of("{look.line(first.trial.variant, 60)}").failed("{check}")'
         folds.append(Notice(f"{len(shown)} of {failed:,} failed trials; all of them: {knob}", "muted"))
     return [Section(whose, tuple(folds))]
+
+
+def did_instead(counts: Sequence[FailureCount], look: Look) -> list[Block]:
+    """Return the section that says what failing trials did in place of what was asked, an example of each."""
+    folds = []
+    for each in counts:
+        title = (
+            Span(f"{each.times:,} of {each.of:,}", ("strong",)),
+            Span(f" {each.kind}"),
+            Span(f" · {look.line(each.variant, 60)}", ("muted",)),
+        )
+        badges = (Badge(each.example.source, "warn"),) if each.example.source != "real" else ()
+        inner = (*transcript(each.example, look), Commands((each.link,)))
+        folds.append(Fold(title, badges, look.line(each.example.scenario, 60), inner))
+    return [Section("What failing trials did instead", tuple(folds))] if folds else []
 
 
 def transcript(trial: Trial, look: Look) -> tuple[Block, ...]:

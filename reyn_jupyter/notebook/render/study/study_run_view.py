@@ -70,7 +70,7 @@ def progress_view(progress: Progress, look: Look) -> View:
     if progress.rate:
         slow = progress.rate < 1
         facts.append(f"{60 * progress.rate:,.1f} a minute" if slow else f"{progress.rate:,.1f} a second")
-    facts += [f"{_left(progress.eta)} left"] if progress.eta is not None else []
+    facts += [f"{_left_range(progress.eta)} left"] if progress.eta is not None else []
     facts += [formatting.money(progress.usd)] if progress.usd else []
     facts += [f"{progress.tokens:,} tokens"] if progress.tokens else []
     share = progress.done / progress.total if progress.total else 1.0
@@ -257,6 +257,11 @@ def _estimates(
     rows = estimate_rows(found, sources, missing, look)
     level = next((each.level for each in found.values()), LEVEL)
     return [Intervals(caption, rows, (0.0, 1.0), PERCENT, bars=True, legend=legend(level))] if rows else []
+
+
+def _left_range(seconds: tuple[float, float]) -> str:
+    least, most = map(_left, seconds)
+    return least if least == most else f"{least} to {most}"
 
 
 def _left(seconds: float) -> str:

@@ -73,6 +73,9 @@ _FLAGS = {
     "coerced": "a value was turned into the type that the schema asks for",
     "aliased": "an argument came under another name of it",
     "merged": "an equal call of the same step was made once, for both",
+    "from_text": "the model wrote the call as text, and nothing else",
+    "repeated": "it was not run again: the same call had its result in this turn",
+    "left_out": "it was not run: too many calls of one reply change something",
 }
 
 

@@ -125,7 +125,7 @@ def test_costs_are_drawn_in_dollars_where_all_have_a_price_and_in_tokens_elsewhe
 def test_progress_is_printed_in_words() -> None:
     done = every_object("x")["progress"]
     assert str(done) == repr(done) and str(done).startswith(
-        "Scripted trials: 3 of 9 trials done, 2 under way, 8 s left, $0.0200, 12,000 tokens, 1 ended in an error"
+        "Scripted trials: 3 of 9 trials done, 2 under way, 6 s to 10 s left, $0.0200, 12,000 tokens, 1 error"
     )
     assert "so far base x 100 % (40 to 100), best 100 % (40 to 100)." in str(done)
 
@@ -165,7 +165,7 @@ def test_the_card_of_a_run_has_all_its_rows_from_the_first_update_on() -> None:
     names = dict.fromkeys(done.variants, "scripted")
     first = Progress(done=0, total=9, running=2, seconds=0.1, rate=0.0, eta=None, usd=0.0, tokens=0, calls=0,
                      sources=names)  # fmt: skip
-    later = replace(first, done=8, eta=3.21, estimates=done.estimates)
+    later = replace(first, done=8, eta=(3.21, 3.21), estimates=done.estimates)
 
     def outline(shown: Progress) -> list[Any]:
         return [

@@ -1,0 +1,135 @@
+"""`discovery: two_steps`: a model chooses an action from a short list, then fills the schema of that action alone.
+
+Invariants: what is chosen runs through the same wrappers, gates and record as any call; every page shows a few
+actions, best first, found by the person's request, and after the last page nothing else is promised. A choice is held
+to by force where the provider can; where it cannot, the tool alone is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
+from reyn_jupyter.catalog.wrapper_specs import ANSWER, OTHER, choose_spec
+from reyn_jupyter.models.base import Message, ToolSet
+from reyn_jupyter.router.model_call import TurnState
+from reyn_jupyter.router.surface import Offer, direct_tool
+from reyn_jupyter.runtime.record.events import ActionResolved
+from reyn_jupyter.runtime.run import Run
+from reyn_jupyter.runtime.services import ActionSearch
+from reyn_jupyter.support.encoding import clip
+
+PAGE = 6  # actions that a model chooses from
+PAGES = 5
+_QUERY = 1_000  # characters of the request that are searched with
+_BLOB = "[blob:"
+_REPEATED = 400  # bytes of the request that are said again
+FILL_NUDGE = "(Call {name} now. Take its arguments from this request: {request})"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the next request offers.
+
+    Attributes:
+        forced: the tool that has to be called; None where the model may answer.
+        closing: whether no tool may be called.
+        nudge: a last message, for this request alone.
+    """
+
+    offer: Offer
+    forced: str | None = None
+    closing: bool = False
+    nudge: Message | None = None
+
+
+class TwoSteps:
+    """The two steps of one turn, as often as it takes.
+
+    Args:
+        search: finds actions; None where nothing does, and they come by name.
+        inspect: the tool that looks into stored results; None where nothing is stored.
+        redact: takes secrets out of what an action's author wrote.
+    """
+
+    def __init__(
+        self,
+        search: ActionSearch | None,
+        inspect: dict[str, Any] | None,
+        redact: Callable[[Any], Any],
+    ) -> None:
+        self._search, self._inspect, self._redact = search, inspect, redact
+        self._ranked: tuple[Action, ...] = ()
+        self._of: object = None  # the snapshot that was ranked
+        self._page = 0
+        self._seen = 0  # events of the run
+        self._acted = False
+        self._again = False  # whether the chosen action was called with arguments that do not fit
+
+    async def stage(self, state: TurnState, run: Run) -> Stage:
+        """Return what the model is offered now; what it chose, and what it called, is read from the run."""
+        if run.snapshot is not self._of:
+            self._ranked, self._of = await self._rank(state.messages[0].content, run), run.snapshot
+        self._look_back(run)
+        discovery = run.discovery
+        if discovery.chosen == OTHER:
+            self._page, discovery.chosen = self._page + 1, None
+        if discovery.chosen == ANSWER:
+            discovery.chosen = None
+            return Stage(self._choice(run, state), closing=True)
+        action = run.snapshot.named(discovery.chosen) if discovery.chosen is not None else None
+        if action is not None:
+            return self._filling(action, state.messages[0].content)
+        discovery.chosen = None
+        return Stage(self._choice(run, state), None if self._acted else CHOOSE)
+
+    def _look_back(self, run: Run) -> None:
+        """Note what was called since the last look: once an action has run, the model may answer, or choose again."""
+        new = run.log.events[self._seen :]
+        self._seen += len(new)
+        made = [event for event in new if isinstance(event, ActionResolved)]
+        acts = [event for event in made if event.wrapper not in (CHOOSE, "inspect")]
+        if not acts:
+            return
+        self._acted = True
+        wrong = all(event.problem == "invalid" for event in acts)
+        if not wrong or self._again:
+            run.discovery.chosen = None
+        self._again = wrong and not self._again
+
+    def _filling(self, action: Action, request: str) -> Stage:
+        """Offer the chosen action alone. The request is said again, or small models fill in what the schema says."""
+        encoder = NameEncoder([action.name])
+        spec = self._redact(direct_tool(action, encoder))
+        name = spec["function"]["name"]
+        nudge = Message("user", FILL_NUDGE.format(name=name, request=clip(request, _REPEATED)))
+        return Stage(Offer("universal", ToolSet((spec,)), encoder), name, nudge=nudge)
+
+    def _choice(self, run: Run, state: TurnState) -> Offer:
+        start = self._page * PAGE
+        page = self._ranked[start : start + PAGE]
+        spec = self._redact(choose_spec(page, more=start + PAGE < len(self._ranked)))
+        run.discovery.choices = tuple(spec["function"]["parameters"]["properties"]["action"]["enum"])
+        stored = self._inspect is not None and any(_BLOB in message.content for message in state.messages)
+        beside = (self._inspect,) if stored and self._inspect is not None else ()
+        return Offer("universal", ToolSet((spec, *beside)), NameEncoder([action.name for action in page]))
+
+    async def _rank(self, text: str, run: Run) -> tuple[Action, ...]:
+        """Return the actions on offer that come nearest to a text, best first; others follow by name."""
+        most = PAGE * PAGES
+        found: list[Action] = []
+        if self._search is not None and text.strip():
+            await self._search.ready(run.whole)
+            answer = await self._search.find(
+                run.whole, text[:_QUERY], most, [part.category.name for part in run.snapshot.visible]
+            )
+            found = [action for action, _ in answer.hits if run.snapshot.get(action.name) is not None]
+        return (*found, *_others(run.snapshot.actions, found, most - len(found)))
+
+
+def _others(actions: Sequence[Action], known: Sequence[Action], most: int) -> list[Action]:
+    names = {action.name for action in known}
+    return [action for action in actions if action.name not in names][: max(0, most)]

@@ -1,0 +1,153 @@
+"""Discovery in two steps: an action is chosen from a short list, then its schema alone is filled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import reyn_jupyter as reyn
+from reyn_jupyter.catalog.names import CHOOSE
+from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
+from reyn_jupyter.evaluation.trial.facts import call_facts
+from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.scripted import call
+from tests.router.router_support import results, session, valid_history
+
+TWO = {"router": {"discovery": "two_steps"}, "action_retrieval": {"embedding_class": None}}
+
+
+def choose(action: str) -> Any:
+    return call(CHOOSE, action=action)
+
+
+def choices(request: Any) -> list[str]:
+    spec = next(each["function"] for each in request.tools.specs if each["function"]["name"] == CHOOSE)
+    found: list[str] = spec["parameters"]["properties"]["action"]["enum"]
+    return found
+
+
+def test_an_action_is_chosen_from_a_short_list_and_then_offered_alone(workspace: Path) -> None:
+    s = session(
+        workspace, choose("file__read"), call("file__read", path="notes.txt"), "It says so.", config=TWO
+    )
+    trace = s.ask("Read the file notes.txt")
+    first, second, third = s.model.requests
+
+    assert (first.tool_choice, first.tools.names) == (CHOOSE, (CHOOSE,))
+    assert choices(first)[0] == "file__read" and len(choices(first)) <= 8
+    assert (second.tool_choice, second.tools.names) == ("file__read", ("file__read",))
+    assert second.tools.specs[0]["function"]["parameters"]["required"] == ["path"]
+    assert (
+        "Read the file notes.txt" in second.messages[-1].content
+        and len(third.messages) == len(second.messages) + 1
+    )
+    assert third.tool_choice == "auto" and choices(third) == choices(first)
+    logged = [message for step in trace.steps for message in step.requested.messages]
+    assert [each["role"] for each in logged if each["role"] != "system"] == [
+        "user", "assistant", "tool", "user", "assistant", "tool",
+    ]  # fmt: skip
+    assert all(valid_history(request) for request in s.model.requests)
+    assert [each.ok for each in trace.calls] == [True, True] and trace.calls[1].label == "file__read"
+    assert (trace.status, trace.answer) == ("ok", "It says so.")
+    assert s.replay(trace.run).answer == "It says so."
+
+
+def test_the_prompt_tells_of_choosing_and_names_no_action_and_no_listing(workspace: Path) -> None:
+    s = session(workspace, choose("answer"), "Hello.", tier="light", config=TWO)
+    trace = s.ask("hello")
+    system = s.model.requests[0].messages[0].content
+
+    assert "choose_action" in system and "list_actions" not in system and "MUST be" not in system
+    assert [each.name.text for each in s.catalog.actions if each.name.text in system] == []
+    assert not any("list-first" in each for each in trace.started.mandates)
+
+
+def test_the_next_page_has_others_and_the_last_one_promises_none(workspace: Path) -> None:
+    s = session(workspace, *[choose("other")] * 4, choose("answer"), "No.", config=TWO)
+    s.ask("Read the file notes.txt")
+    pages = [choices(request) for request in s.model.requests[:5]]
+    shown = [name for page in pages for name in page if "__" in name]
+
+    assert len(shown) == len(set(shown))
+    assert ["other" in page for page in pages] == [True, True, True, True, False]
+    assert s.model.requests[5].tool_choice == "none"
+
+
+def test_permission_is_asked_and_a_denied_call_stays_denied(workspace: Path) -> None:
+    steps = (choose("file__delete"), call("file__delete", path="notes.txt"), "Not done.")
+    s = session(workspace, *steps, config=TWO)
+    trace = s.ask("Delete the file notes.txt", approve="read")
+
+    assert (trace.calls[1].label, trace.calls[1].ok) == ("file__delete", False)
+    assert (workspace / "notes.txt").exists()
+
+
+def test_arguments_that_do_not_fit_are_asked_for_again_once(workspace: Path) -> None:
+    wrong = call("file__read", wrong=1)
+    s = session(workspace, choose("file__read"), wrong, wrong, "It failed.", config=TWO)
+    s.ask("Read the file notes.txt")
+
+    assert [request.tools.names for request in s.model.requests] == [
+        (CHOOSE,), ("file__read",), ("file__read",), (CHOOSE,),
+    ]  # fmt: skip
+
+
+def test_where_no_choice_is_forced_the_tools_alone_are_offered(workspace: Path) -> None:
+    refused = ModelError("tool_choice", "The provider takes no choice of a tool.")
+    steps = (
+        (refused,) * 3,
+        (choose("nothing"), choose("file__read"), call("file__read", path="notes.txt"), "Done."),
+    )
+    s = session(workspace, *steps[0], *steps[1], config=TWO)
+    trace = s.ask("Read the file notes.txt")
+
+    assert [request.tool_choice for request in s.model.requests[3:]] == ["auto"] * 4
+    assert "Choose one of: file__read" in results(s.model.requests[4])[0]
+    assert trace.answer == "Done." and not any(step.requested.not_forced for step in trace.steps)
+
+
+def test_the_harness_listed_and_not_the_model(workspace: Path) -> None:
+    s = session(workspace, choose("file__read"), call("file__read", path="notes.txt"), "Done.", config=TWO)
+    facts = call_facts(s.ask("Read the file notes.txt"))
+
+    assert judge_first_call(facts, "universal").kind == "na"
+    assert judge_discovery(facts, "universal").kind == "pass"
+
+
+def test_a_large_result_can_be_inspected(workspace: Path) -> None:
+    (workspace / "long.txt").write_text("".join(f"line {n}\n" for n in range(1, 1001)))
+    s = session(workspace, choose("file__read"), call("file__read", path="long.txt"), "Long.", config=TWO)
+    s.ask("Read the file long.txt")
+
+    assert s.model.requests[2].tools.names == (CHOOSE, "inspect")
+
+
+def test_the_flat_surface_has_no_two_steps(workspace: Path) -> None:
+    s = session(workspace, "hi", config=TWO)
+    s.ask("hello", surface="flat")
+
+    assert CHOOSE not in s.model.requests[0].tools.names and s.model.requests[0].tool_choice == "auto"
+
+
+def test_the_offline_model_works_from_listings_and_says_so(workspace: Path) -> None:
+    s = reyn.Session(workspace, store="memory", config=TWO)
+    trace = s.ask("read notes.txt")
+
+    assert trace.status == "ok" and "first line" in trace.answer
+    assert "works from listings alone" in str(trace.ended.notes)
+    assert trace.started.settings["discovery"] == "gate"
+
+
+def test_one_listed_name_brings_its_schema_into_the_invocation(workspace: Path) -> None:
+    config = {"router": {"constrain_names": True}}
+    s = session(workspace, call("list_actions", category=["file"], filter="file__read"), "ok", config=config)
+    s.ask("go")
+    invoke = next(
+        each["function"]["parameters"]["properties"]
+        for each in s.model.requests[1].tools.specs
+        if each["function"]["name"] == "invoke_action"
+    )
+
+    assert invoke["action_name"]["enum"] == ["file__read"]
+    assert invoke["args"]["required"] == ["path"], json.dumps(invoke)
