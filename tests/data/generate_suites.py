@@ -53,6 +53,25 @@ sendHttpRequest send_get_request
 """
 # May be tried for nearly any request: who has one need not give up.
 ANYTHING = frozenset(_FOR_ANYTHING.split())
+# Labels that miss a part of their request: it asks for the square roots of what the two labelled calls give.
+INCOMPLETE = frozenset({"parallel_multiple_84"})
+NEAR_MISSES = (
+    2  # actions about the same things that do not do what is asked, among the others of a withheld one
+)
+WITH_NEAR_MISSES = 40  # withheld requests of `abstention` that have them, all read by hand
+NEAR = slice(
+    6, 40
+)  # by likeness to the withheld action, from where they are drawn; the first may well be its twins
+# Drawn as near misses, and found to do what is asked when they were read: request → the action's name.
+DOES_IT: Mapping[str, str] = {
+    "simple_python_100": "kinematics.calculate_time",
+    "live_multiple_141-54-1": "get_stock_prices",
+    "live_multiple_356-134-1": "Media_3_FindMovies",
+    "live_multiple_428-141-17": "Media_3_FindMovies",
+    "live_multiple_591-157-12": "Movies_3_FindMovies",
+    "live_multiple_710-164-26": "Media_3_FindMovies",
+    "live_multiple_768-171-1": "get_service_providers",
+}
 RECORDS = "../bfcl/actions.jsonl.gz"
 FAMILIES = ("simple", "multiple", "parallel", "live")
 
@@ -112,6 +131,21 @@ def _distractors(
     return list(drawn.values())[:count]
 
 
+def _near_misses(actions: Actions, case: Case) -> list[str]:
+    """Actions about the same things as the withheld one, none of which does what is asked."""
+    likeness = actions.likeness(actions.face(case.calls[0][0][0]))
+    names = ANYTHING | {actions.name(identity) for identity in case.group}
+    alike = sorted(
+        (i for i, record in actions.records.items() if record["name"] not in names),
+        key=lambda i: (-likeness[i], i),
+    )
+    drawn: dict[str, str] = {}
+    for identity in _drawn(f"near misses {case.id}").sample(alike[NEAR], NEAR.stop - NEAR.start):
+        if actions.name(identity) != DOES_IT.get(case.id):
+            drawn.setdefault(actions.name(identity), identity)
+    return list(drawn.values())[:NEAR_MISSES]
+
+
 def _gold(case: Case, catalog: Catalog, offered: Iterable[str]) -> list[Row]:
     """The steps as they are written; names are those of a catalog in which the offered records have theirs."""
     there = set(offered)
@@ -162,7 +196,11 @@ def _abstention(actions: Actions, usable: Sequence[Case]) -> tuple[list[Row], Ch
     rows, choices = [], {}
     for case in drawn[:PER_SIDE]:
         name = f"withheld-{case.id}"
-        choices[name] = _distractors(actions, case, OFFERED, ANYTHING)
+        near = _near_misses(actions, case) if len(choices) < WITH_NEAR_MISSES else []
+        far = _distractors(
+            actions, case, OFFERED - len(near), ANYTHING | {actions.name(each) for each in near}
+        )
+        choices[name] = [*near, *far]
         rows.append(_row(name, "withheld", case, name, unanswerable=True))
     for case in drawn[PER_SIDE:]:
         name, own = f"offered-{case.id}", case.calls[0][0][0]
@@ -314,7 +352,7 @@ def words(text: str) -> frozenset[str]:
 
 def cases(actions: Actions, rows: Iterable[Mapping[str, Any]]) -> list[Case]:
     """The labelled requests that can be used, by id."""
-    made = (_case(actions, row) for row in rows)
+    made = (_case(actions, row) for row in rows if str(row["id"]) not in INCOMPLETE)
     return sorted((case for case in made if case is not None), key=lambda case: case.id)
 
 

@@ -1,22 +1,25 @@
 """Check that the needed actions are called, with the right arguments.
 
 Invariants: `right_action` and `arguments_correct` split one question, which `chain` asks whole: it applies wherever
-there are gold steps, so that a model that never gets as far as a call cannot drop out of it.
+there are gold steps, so that a model that never gets as far as a call cannot drop out of it. An action that was called
+and answered with an error was not done: only `arguments_correct`, which is about what was written, looks at such calls.
 """
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_matching import serve
+from reyn_jupyter.evaluation.checks.call_matching import Served, serve
 from reyn_jupyter.evaluation.checks.call_predicates import (
     accepted_calls,
     call_evidence,
     join_reasons,
+    name_of,
     names_an_action,
+    worked_calls,
 )
 from reyn_jupyter.evaluation.checks.check_registry import check
 from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.scenario import Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 _NO_STEPS = "the scenario names no needed call"
@@ -26,18 +29,36 @@ def _named_calls(trial: Trial) -> list[CallFact]:
     return [call for call in trial.calls if names_an_action(call)]
 
 
-@check("right action", "Is an accepted action called for every needed step, whatever its arguments?")
+@check(
+    "right action",
+    "Is an accepted action called for every needed step, whatever its arguments, and does the call work?",
+    version=2,
+)
 def right_action(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
     if not gold.steps:
         return not_applicable(_NO_STEPS)
-    calls = _named_calls(trial)
-    served = serve(gold, calls, arguments=False)
+    called = _right_name(trial, scenario)
+    if called.kind != "pass":
+        return called
+    worked = worked_calls(trial)
+    served = serve(gold, worked, arguments=False)
     if served.complete:
         return passed(
-            "an accepted action was called for every step",
-            *call_evidence([calls[i] for i in served.by if i is not None]),
+            "an accepted action worked for every step",
+            *call_evidence([worked[i] for i in served.by if i is not None]),
         )
+    broken = [call for call in _named_calls(trial) if call not in worked and call.name in gold.actions]
+    reasons = [f"{name_of(call)} did not work: {call.error or 'it has no result'}" for call in broken]
+    return failed(join_reasons(reasons), *call_evidence(broken))
+
+
+def _right_name(trial: Trial, scenario: Scenario) -> Verdict:
+    """Return whether an accepted action was called for every needed step, whatever came of it."""
+    calls = _named_calls(trial)
+    served = serve(scenario.gold, calls, arguments=False)
+    if served.complete:
+        return passed("an accepted action was called for every step", *call_evidence(calls))
     return failed(join_reasons(served.faults.values()), *call_evidence(calls))
 
 
@@ -72,21 +93,31 @@ def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
 
 @check(
     "whole chain",
-    "Is the catalog looked at first, then every needed action called, and rightly? A failure at any "
+    "Is the catalog looked at first, then every needed action called, rightly and with success? A failure at any "
     "link is a failure.",
-    version=2,
+    version=3,
 )
 def chain(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
     if not gold.steps:
         return not_applicable(_NO_STEPS)
-    links = [("right action", right_action), ("right arguments", arguments_correct)]
+    links = [("right action", _right_name), ("right arguments", arguments_correct)]
     if trial.surface != "flat":
         links.insert(0, ("discovery", discovered_before_invoke))
     for link, grade in links:
         verdict = grade(trial, scenario)
         if verdict.kind != "pass":
             return failed(f"broken at {link}: {verdict.reason}", *verdict.evidence)
+    # A call that was right and one that worked are not enough: they have to be the same.
+    served = serve(gold, worked_calls(trial))
+    if not served.complete:
+        return failed(f"broken at result: no right call worked for {_missing_steps(gold, served)}")
     return passed(
         "looked, chose and called rightly" if trial.surface != "flat" else "chose and called rightly"
     )
+
+
+def _missing_steps(gold: Gold, served: Served) -> str:
+    """Return the actions of the steps that no call serves."""
+    lacking = (step for step, by in zip(gold.steps, served.by, strict=True) if by is None)
+    return ", ".join(dict.fromkeys(step[0].action for step in lacking))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 MOST_EVIDENCE = 10  # pieces of evidence
 _LONGEST_NAME = 120  # characters
 LIST, SEARCH, DESCRIBE, INSPECT = "list_actions", "search_actions", "describe_action", "inspect"
-_NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT})
+_NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT, CHOOSE})
 
 
 def is_attempt(call: CallFact) -> bool:
@@ -28,8 +29,10 @@ def is_gated(call: CallFact) -> bool:
 
 
 def is_look(call: CallFact) -> bool:
-    """Return whether its answer showed the model what there is: a listing, a search, or the gate's answer."""
-    return is_gated(call) or (call.wrapper in (LIST, SEARCH) and call.problem is None and call.ok is True)
+    """Return whether its answer showed the model what there is: a listing, a search, the gate's answer, or the short
+    list from which it chose (`discovery: two_steps`)."""
+    looked = call.wrapper in (LIST, SEARCH, CHOOSE) and call.problem is None and call.ok is True
+    return is_gated(call) or looked
 
 
 def is_accepted(call: CallFact) -> bool:
@@ -44,6 +47,11 @@ def names_an_action(call: CallFact) -> bool:
 
 def accepted_calls(trial: Trial) -> list[CallFact]:
     return [call for call in trial.calls if is_accepted(call)]
+
+
+def worked_calls(trial: Trial) -> list[CallFact]:
+    """Return the accepted calls that answered without an error; one that never finished did not."""
+    return [call for call in accepted_calls(trial) if call.ok]
 
 
 def seen_before(look: CallFact, call: CallFact) -> bool:

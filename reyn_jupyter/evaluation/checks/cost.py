@@ -11,7 +11,7 @@ from reyn_jupyter.evaluation.checks.verdict import Verdict, not_applicable, numb
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import Trial
 
-FORGIVEN = frozenset({"decoded", "lifted", "coerced", "aliased", "salvaged", "repaired"})
+FORGIVEN = frozenset({"decoded", "lifted", "coerced", "aliased", "salvaged", "repaired", "from_text"})
 
 
 @check("forgiven", "How many mistakes in calls were put right mechanically?", numeric=True, better="less")

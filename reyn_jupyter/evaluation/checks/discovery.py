@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.checks.call_predicates import (
     DESCRIBE,
     LIST,
@@ -28,7 +29,7 @@ _FLAT = "every action was its own tool; there was nothing to list"
 @check(
     "lists first",
     "Is list_actions the first thing that the model calls? A search is not; a call that the gate "
-    "answered is what it is.",
+    "answered is what it is. It does not apply where the harness listed for the model (discovery: two_steps).",
 )
 def first_call_is(trial: Trial, scenario: Scenario) -> Verdict:
     return judge_first_call(trial.calls, trial.surface)
@@ -41,6 +42,8 @@ def judge_first_call(calls: Sequence[CallFact], surface: Surface) -> Verdict:
     if not calls:
         return failed("no call was made")
     first = calls[0]
+    if first.wrapper == CHOOSE:
+        return not_applicable("the harness listed, and the model chose")
     if first.wrapper == LIST:
         return passed("the first call lists the catalog", *call_evidence([first]))
     return failed(f"the first call is {first.wrapper}", *call_evidence([first]))
@@ -49,7 +52,7 @@ def judge_first_call(calls: Sequence[CallFact], surface: Surface) -> Verdict:
 @check(
     "discovers before it acts",
     "Was the answer of a listing, a search or the gate there before the model first "
-    "invoked or described an action?",
+    "invoked or described an action? A short list that the harness made counts (discovery: two_steps).",
 )
 def discovered_before_invoke(trial: Trial, scenario: Scenario) -> Verdict:
     return judge_discovery(trial.calls, trial.surface)

@@ -1,6 +1,7 @@
 """Check that the task is done: the state of the world afterwards, never the model's word for it alone.
 
-Invariant: what was not recorded is neither right nor wrong; a step counts as done only by a call that worked.
+Invariants: what was not recorded is neither right nor wrong; a step counts as done only by a call that worked; an
+answer that holds everything that could be meant says nothing, so it says none of it.
 """
 
 from __future__ import annotations
@@ -8,33 +9,64 @@ from __future__ import annotations
 import hashlib
 
 from reyn_jupyter.evaluation.checks.call_matching import serve
-from reyn_jupyter.evaluation.checks.call_predicates import MOST_EVIDENCE, accepted_calls, join_reasons
+from reyn_jupyter.evaluation.checks.call_predicates import (
+    MOST_EVIDENCE,
+    call_evidence,
+    join_reasons,
+    worked_calls,
+)
 from reyn_jupyter.evaluation.checks.check_registry import check
 from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
-from reyn_jupyter.evaluation.checks.text_match import missing_words
+from reyn_jupyter.evaluation.checks.text_match import enumerates, missing_words, recites, says, without_copies
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
 from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
 
+_NOTHING = "the scenario expects nothing"
+
+
+def _expects_something(scenario: Scenario) -> bool:
+    gold = scenario.gold
+    return bool(gold.steps or gold.unanswerable or scenario.expected or scenario.says)
+
 
 @check(
     "task done",
-    "Are the files as expected, does the answer hold what it must, did every needed step work, and "
-    "did the model come to an end by itself?",
+    "Is the state reached that was asked for, and did the model come to an end by itself?",
+    version=2,
 )
 def task_done(trial: Trial, scenario: Scenario) -> Verdict:
-    gold = scenario.gold
-    if not (gold.steps or gold.unanswerable or scenario.expected or scenario.says):
-        return not_applicable("the scenario expects nothing")
+    for part in (came_to_end, state_reached):
+        verdict = part(trial, scenario)
+        if verdict.kind != "pass":
+            return verdict
+    return passed("everything is as expected")
+
+
+@check("comes to an end", "Does the model end the turn by itself, before a limit does?")
+def came_to_end(trial: Trial, scenario: Scenario) -> Verdict:
+    if not _expects_something(scenario):
+        return not_applicable(_NOTHING)
     if trial.outcome == "limit":
-        return failed("the model did not come to an end within its limits")
+        return failed("the model did not come to an end within its limits", *call_evidence(trial.calls[-3:]))
+    return passed("the model ended the turn by itself")
+
+
+@check(
+    "state reached",
+    "Are the files as expected, does the answer hold what it must and give its own words for it, and did every "
+    "needed step work, whether the turn came to an end or not?",
+)
+def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
+    gold = scenario.gold
+    if not _expects_something(scenario):
+        return not_applicable(_NOTHING)
     faults: list[str] = []
     if gold.unanswerable:
         verdict = abstained_when_unanswerable(trial, scenario)
         faults += [verdict.reason] if verdict.kind == "fail" else []
-    served = serve(gold, [call for call in accepted_calls(trial) if call.ok])
-    faults += served.faults.values()
-    faults += [f"the answer does not say {text!r}" for text in missing_words(scenario.says, trial.answer)]
+    faults += serve(gold, worked_calls(trial)).faults.values()
+    faults += _answer_faults(trial.answer, scenario)
     unrecorded: list[str] = []
     for expected in scenario.expected:
         fact = trial.files.get(expected.path)
@@ -48,6 +80,23 @@ def task_done(trial: Trial, scenario: Scenario) -> Verdict:
     if unrecorded:
         return not_applicable("nothing is known of a file afterwards", *unrecorded[:MOST_EVIDENCE])
     return passed("everything is as expected")
+
+
+def _answer_faults(answer: str, scenario: Scenario) -> list[str]:
+    """Return what is wrong with an answer: what it does not say, and what it says beside it that makes it no
+    answer."""
+    if not scenario.says:
+        return []
+    own = without_copies(answer, scenario.workspace.values())
+    copied = "" if own == answer else ", the lines that it copies aside"
+    faults = [f"the answer does not say {text!r}{copied}" for text in missing_words(scenario.says, own)]
+    faults += [f"the answer says {text!r} too" for text in scenario.omits if says(answer, text)]
+    pasted = next((path for path, text in scenario.workspace.items() if recites(answer, text)), None)
+    if pasted is not None:
+        faults.append(f"the answer is all of {pasted}, and does not say which part of it is meant")
+    if enumerates(answer):
+        faults.append("the answer names so many numbers that one of them had to be right")
+    return faults
 
 
 def _fault(expected: Expected, fact: FileFact) -> str | None:

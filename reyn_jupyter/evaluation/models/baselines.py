@@ -1,12 +1,13 @@
-"""Two agents behind the model seam that bound every suite: one that cannot do the task, and one that can.
+"""Agents behind the model seam that bound every suite: those that cannot do the task, and one that can.
 
-Invariant: the null agent sees the request alone; the oracle sees the request and the gold, and acts through nothing
+Invariant: a null agent sees the request alone; the oracle sees the request and the gold, and acts through nothing
 but tool calls, so that what it cannot do through the real loop no model can.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,20 +17,25 @@ from reyn_jupyter.evaluation.models.gold_arguments import gold_arguments
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
 from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
 
-Manner = Literal["refuses", "silent", "lists", "guesses"]
+Manner = Literal["refuses", "silent", "lists", "guesses", "repeats", "pastes", "enumerates"]
 GUESS = "assistant__do_task"
 REFUSAL = "I am sorry, I cannot help with that."
 NOTHING_FITS = "No action in the catalog can do this, so nothing was done."
+_PATH = re.compile(r"[\w./-]+\.\w{1,5}\b")  # what a request calls a file by
+_SEARCH, _READ = "file__grep", "file__read"
+_NUMBERS = 40  # that "enumerates" names
 _ATTEMPTS = 3  # calls for one step, before it is given up
 
 
 @dataclass(frozen=True)
 class NullAgent:
-    """A model that does nothing useful, in one of four manners.
+    """A model that does nothing useful, in one of seven manners.
 
     Args:
         manner: "refuses" with a text, "silent" answers nothing at all, "lists" the catalog for ever, "guesses" a name
-            without looking (the first tool, where every action is one) and claims to be done.
+            without looking (the first tool, where every action is one) and claims to be done, "repeats" the first
+            action of a listing for ever, "pastes" all that a search, or else reading, finds in the file that the
+            request names (in all files where it names none), "enumerates" each word of that and small numbers.
 
     Example:
         >>> NullAgent("lists").label
@@ -49,6 +55,15 @@ class NullAgent:
         if self.manner == "lists" and request.tool_choice != "none":
             calls = [_call(f"list-{len(request.messages)}", "list_actions", {})]
             return _reply(request, self.label, calls=calls)
+        if self.manner == "repeats" and request.tool_choice != "none":
+            return _reply(request, self.label, calls=[_repeat(request)])
+        if self.manner in ("pastes", "enumerates"):
+            calls, text = _paste(request)
+            if calls and request.tool_choice != "none":
+                return _reply(request, self.label, calls=calls)
+            if self.manner == "enumerates":
+                text = ", ".join(dict.fromkeys([*re.findall(r"[\w.:-]+", text), *map(str, range(_NUMBERS))]))
+            return _reply(request, self.label, text, on_text=on_text)
         if self.manner == "guesses" and request.tool_choice != "none":
             if not any(message.role == "tool" for message in request.messages):
                 return _reply(request, self.label, calls=[_guess(request)])
@@ -210,6 +225,47 @@ def _guess(request: Request) -> ToolCall:
     if "invoke_action" in names or not names:
         return _call("guess", "invoke_action", {"action_name": GUESS, "args": {}})
     return _call("guess", names[0], {})
+
+
+def _repeat(request: Request) -> ToolCall:
+    """Return a call of the first action that a listing named; of the first tool where every action is one."""
+    number, names = len(request.messages), request.tools.names
+    if "invoke_action" not in names:
+        return _call(f"again-{number}", names[0] if names else GUESS, {})
+    for message in request.messages:
+        listing = _parse_content(message.content) if message.role == "tool" else None
+        items = listing.get("items") if isinstance(listing, dict) else None
+        if isinstance(items, list) and items and isinstance(items[0], dict):
+            return _call(
+                f"again-{number}",
+                "invoke_action",
+                {"action_name": items[0].get("qualified_name"), "args": {}},
+            )
+    return _call(f"again-{number}", "list_actions", {})
+
+
+def _paste(request: Request) -> tuple[list[ToolCall], str]:
+    """Return the search that is still to be made of what the request names, and what the search found."""
+    tools = {spec["function"]["name"]: spec["function"] for spec in request.tools.specs}
+    found = {
+        message.tool_call_id: message.content
+        for message in request.messages
+        if message.role == "tool" and message.tool_call_id
+    }
+    universal = "list_actions" in tools
+    if universal and "look" not in found:
+        return [_call("look", "list_actions", {"category": ["file"]})], ""
+    asked = next((each.content for each in request.messages if each.role == "user"), "")
+    searchable = _SEARCH in found["look"] if universal else function_name(_SEARCH, tools) in tools
+    action = _SEARCH if searchable else _READ
+    searches = {}
+    for number, path in enumerate(dict.fromkeys(_PATH.findall(asked)) or ["."]):
+        args = {"pattern": ".", "path": path} if searchable else {"path": path}
+        wrapped = {"action_name": action, "args": args}
+        name, given = ("invoke_action", wrapped) if universal else (function_name(action, tools), args)
+        searches[f"search-{number}"] = _call(f"search-{number}", name, given)
+    text = "\n".join(found.get(key, "") for key in searches)
+    return [call for key, call in searches.items() if key not in found], text
 
 
 def _call(identity: str, name: str, arguments: Mapping[str, Any]) -> ToolCall:

@@ -80,6 +80,10 @@ class MissingCategoryError(UserError, ValueError):
     """A catalog names a category that is not installed."""
 
 
+class MissingActionError(UserError, ValueError):
+    """A catalog is narrowed to an action that it does not hold."""
+
+
 async def _record(args: Arguments, context: object) -> dict[str, Any]:
     return {"ok": True, "received": args}
 
@@ -97,6 +101,8 @@ class Catalog:
         left_out: categories that the factories make and this catalog does not hold.
         names: record id → qualified name, for catalogs made from records.
         types: qualified name → JSON Pointer → the type that a record's schema named there in other words.
+        operations: qualified names of the operations that it holds of those categories, all of them when None;
+            resources are not narrowed.
         pinned: the categories that it holds of those that the factories make; all of them when None. A category that
             is installed later is then in no stored catalog.
 
@@ -112,6 +118,7 @@ class Catalog:
     names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     pinned: frozenset[str] | None = None
+    operations: frozenset[str] | None = None
 
     @classmethod
     def from_records(
@@ -193,6 +200,7 @@ class Catalog:
             MappingProxyType({**other.names, **self.names}),
             MappingProxyType({**other.types, **self.types}),
             _pinned_of(self, other),
+            _operations_of(self, other),
         )
 
     def __repr__(self) -> str:
@@ -222,6 +230,36 @@ class Catalog:
             fixed=tuple(category for category in self.fixed if category.name not in left),
             left_out=self.left_out | left,
         )
+
+    def only(self, operations: Collection[str]) -> Catalog:
+        """Return the catalog with these operations alone of its installed categories.
+
+        Args:
+            operations: qualified names.
+
+        Raises:
+            MissingActionError: the catalog does not hold one of them.
+
+        Example:
+            >>> Catalog.standard(["file"]).only(["file__read", "file__write"])
+            Catalog(2 actions of file)
+        """
+        held = {action.name.text for action in self.snapshot.actions}
+        missing = [name for name in operations if name not in held]
+        if missing:
+            hint = text.meant_clause(missing[0], held) or "."
+            raise MissingActionError(f"there is no action {missing[0]!r} in the catalog{hint}")
+        return replace(self, operations=frozenset(operations))
+
+    def _narrow(self, category: Category) -> Category:
+        if self.operations is None:
+            return category
+        kept = (
+            each
+            for each in category.operations
+            if f"{category.name}{SEPARATOR}{each.entry}" in self.operations
+        )
+        return replace(category, operations=tuple(kept))
 
     @property
     def foreign(self) -> bool:
@@ -260,7 +298,7 @@ class Catalog:
         ours = [made for made in self.factories if made not in theirs]
         others = shared.of(theirs) if shared is not None else installed.make(theirs, services)[0]
         return tuple(
-            category
+            self._narrow(category)
             for category in (*installed.make(ours, services)[0], *others)
             if category.name not in self.left_out and (self.pinned is None or category.name in self.pinned)
         )
@@ -309,6 +347,14 @@ def _pinned_of(one: Catalog, other: Catalog) -> frozenset[str] | None:
             return None
         pinned |= part
     return pinned if parts else None
+
+
+def _operations_of(one: Catalog, other: Catalog) -> frozenset[str] | None:
+    parts = [each for each in (one, other) if each.factories]
+    if all(part.operations is None for part in parts):
+        return None
+    held = (part.operations or {action.name.text for action in part.snapshot.actions} for part in parts)
+    return frozenset(name for names in held for name in names)
 
 
 def _recorded(action: Action, snapshot: CatalogSnapshot) -> Operation:

@@ -61,6 +61,24 @@ class AcceptedCall(Stated):
                 )
         return self
 
+    def play(self, /, **arguments: JsonValue | tuple[JsonValue, ...]) -> tuple[AcceptedCall, AcceptedCall]:
+        """Return a step in which the call is complete for an oracle, while a model stays free in these arguments.
+
+        Args:
+            arguments: a value each, or a tuple of accepted ones of which the first is played.
+
+        Returns:
+            The complete call, and this one; other calls that count stand behind them: ``(*grep.play(…), read)``.
+
+        Example:
+            >>> grep = AcceptedCall(action="file__grep")
+            >>> Gold(steps=(grep.play(pattern="failed", path="long.log"),)).steps[0][0].args["pattern"]
+            ('failed',)
+        """
+        played = {name: value if isinstance(value, tuple) else (value,) for name, value in arguments.items()}
+        complete = type(self)(action=self.action, args={**self.args, **played}, exact=self.exact)
+        return complete, self
+
 
 class Gold(Stated):
     """The contents of a right transcript.
@@ -138,6 +156,8 @@ class Scenario(Stated):
         gold: the accepted calls.
         expected: files afterwards; with `says`, the state of the world that `task_done` checks.
         says: texts of which each must stand in the answer (case does not matter); alternatives by "|".
+        omits: texts of which none may stand in the answer, for those that are as near as what is right: an answer that
+            names every candidate says nothing.
         setup_error: an error that the first matching action answers once, for scenarios of recovery: {action: message}.
         forecast: the author's probability that a model gets it right, where one was made before the run.
         origin: where it comes from ("written by hand", "BFCL v4 simple_python_95").
@@ -155,6 +175,7 @@ class Scenario(Stated):
     gold: Gold = Gold()
     expected: tuple[Expected, ...] = ()
     says: tuple[str, ...] = ()
+    omits: tuple[str, ...] = ()
     setup_error: Mapping[str, str] = Field(default_factory=dict)
     forecast: float | None = Field(default=None, ge=0, le=1)
     origin: str = Field(default="written by hand", min_length=1)
@@ -164,6 +185,8 @@ class Scenario(Stated):
         for name, text in self.prompts.items():
             if not text.strip():
                 raise ValueError(f"prompt {name!r} of scenario {self.id!r} says nothing")
+        if self.omits and not self.says:
+            raise ValueError(f"scenario {self.id!r}: omits narrows what the answer says; give says too")
         return self
 
     def prompt(self, repeat: int) -> tuple[str, str]:

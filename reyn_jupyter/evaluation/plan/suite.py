@@ -120,6 +120,29 @@ class Suite:
         near = meant_clause(identity, (scenario.id for scenario in self.scenarios))
         raise SuiteError(f"the suite {self.name!r} has no scenario {identity!r}{near}")
 
+    def only(self, *ids: str) -> Suite:
+        """Return the suite with these of its scenarios, in their order there, and with what concerns them: catalogs
+        that they run on, claims about their families. Trials of them count in both suites.
+
+        Raises:
+            SuiteError: no id is given, or the suite has no scenario of one.
+
+        Example:
+            >>> load_suite("mandates").only("port", "failed-disk")   # doctest: +SKIP
+        """
+        if not ids:
+            raise SuiteError(f"only(…) picks scenarios of the suite {self.name!r}; give at least one id")
+        chosen = {self.scenario(identity).id for identity in ids}
+        scenarios = tuple(scenario for scenario in self.scenarios if scenario.id in chosen)
+        families = {"", *(scenario.family for scenario in scenarios)}
+        used = {scenario.catalog for scenario in scenarios}
+        return replace(
+            self,
+            scenarios=scenarios,
+            catalogs={name: catalog for name, catalog in self.catalogs.items() if name in used},
+            claims=tuple(claim for claim in self.claims if claim.family in families),
+        )
+
     def allowing(self, patterns: Sequence[str]) -> Suite:
         """Return the suite with these patterns too in `allow_actions`. Raises SuiteError where one is none."""
         if isinstance(patterns, str) or not isinstance(patterns, Sequence):

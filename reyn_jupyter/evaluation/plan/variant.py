@@ -61,6 +61,7 @@ class Variant(Stated):
     search: bool = False
     without: tuple[str, ...] = ()
     max_steps: int = Field(default=8, ge=1, le=1000)
+    writes_per_completion: int = Field(default=50, ge=1, le=10_000)
 
     def __init__(self, name: str, **fields: Any) -> None:
         """Make it from its name and the fields above."""
@@ -100,7 +101,10 @@ class Variant(Stated):
             "router": {
                 **{key: getattr(self, key) for key in router},
                 "weak": {key: getattr(self, key) for key in weak},
-                "limits": {"max_steps": self.max_steps},
+                "limits": {
+                    "max_steps": self.max_steps,
+                    "writes_per_completion": self.writes_per_completion,
+                },
             },
             "action_retrieval": retrieval,
         }

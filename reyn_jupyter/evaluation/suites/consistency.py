@@ -13,6 +13,7 @@ from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check
+from reyn_jupyter.evaluation.models.gold_arguments import written_out
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
 from reyn_jupyter.evaluation.suites.templates import memory_entries
@@ -41,7 +42,7 @@ def check(suite: Suite, places: Mapping[str, str]) -> None:
     for name, scenarios in by_catalog.items():
         snapshot = suite.catalog(name).snapshot
         for scenario in scenarios:
-            for problem in _problems(scenario, snapshot):
+            for problem in problems(scenario, snapshot):
                 where = places.get(scenario.id, f"suite {suite.name!r}")
                 raise SuiteError(f"{where}, scenario {scenario.id!r}, {problem}")
 
@@ -58,7 +59,8 @@ def _check_claim(suite: Suite, claim: Claim) -> None:
         )
 
 
-def _problems(scenario: Scenario, snapshot: CatalogSnapshot) -> Iterator[str]:
+def problems(scenario: Scenario, snapshot: CatalogSnapshot) -> Iterator[str]:
+    """Yield what of a scenario its catalog cannot do, a sentence each."""
     for number, step in enumerate(scenario.gold.steps):
         for place, call in enumerate(step):
             for problem in _call(call, scenario, snapshot, whole=place == 0):
@@ -85,7 +87,7 @@ def _call(call: AcceptedCall, scenario: Scenario, snapshot: CatalogSnapshot, *, 
 
 
 def _values(accepted: tuple[object, ...]) -> list[object]:
-    return [value for value in accepted if value != MAY_BE_LEFT_OUT]
+    return [written_out(value) for value in accepted if value != MAY_BE_LEFT_OUT]
 
 
 def _refusals(action: Action, args: dict[str, object], *, alone: bool = False) -> list[str]:

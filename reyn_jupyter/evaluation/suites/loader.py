@@ -45,6 +45,7 @@ class CatalogFile(Written):
     Attributes:
         standard: whether the categories of `STANDARD_CATEGORIES` are in it.
         categories: installed categories by name, which are in it instead of these.
+        only: the operations that are taken of these, by qualified name; None for all of them.
         records: a JSON, JSONL or YAML file of plain tool descriptions, gzipped or not, beside the suite's file.
         actions: the ids of the records that are taken; None for all of them.
         category, capability: the category that the records become, and its sentence in the system prompt.
@@ -52,6 +53,7 @@ class CatalogFile(Written):
 
     standard: bool = False
     categories: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
     records: str | None = None
     actions: tuple[str, ...] | None = None
     category: str = "tool"
@@ -152,7 +154,7 @@ def _scenarios(shared: Shared, rows: Sequence[Any], where: Where) -> list[Placed
         identity = row.get("id", f"number {at + 1}") if isinstance(row, Mapping) else f"number {at + 1}"
         try:
             scenario = WrittenScenario.model_validate(row).scenario(shared)
-            _gradable(scenario)
+            require_gradable(scenario)
         except ValidationError as error:
             place, told = _explain(error, WrittenScenario)
             raise SuiteError(f"{where(at, place)}, scenario {identity!r}: {told}") from error
@@ -164,7 +166,7 @@ def _scenarios(shared: Shared, rows: Sequence[Any], where: Where) -> list[Placed
     return made
 
 
-def _gradable(scenario: Scenario) -> None:
+def require_gradable(scenario: Scenario) -> None:
     """Refuse a scenario that doing nothing and repeating the request would pass. Raises ValueError."""
     if scenario.gold.unanswerable:
         return
@@ -225,11 +227,13 @@ def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
 
 
 def open_catalog(spec: CatalogFile, folder: Path) -> Catalog:
-    """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError."""
+    """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError, MissingActionError."""
     from reyn_jupyter.evaluation.plan.frozen_catalog import STANDARD_CATEGORIES, Catalog
 
     chosen = spec.categories or (STANDARD_CATEGORIES if spec.standard else ())
     catalog = Catalog.standard(chosen) if chosen else Catalog()
+    if spec.only is not None:
+        catalog = catalog.only(spec.only)
     if spec.records is None:
         return catalog
     records = _records(folder / spec.records)

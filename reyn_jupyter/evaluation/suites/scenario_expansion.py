@@ -69,6 +69,7 @@ class WrittenScenario(Written):
     expected: Mapping[str, Literal["unchanged", "absent"] | After] = Field(default_factory=dict)
     others: Literal["unchanged"] | None = None
     says: tuple[str, ...] = ()
+    omits: tuple[str, ...] = ()
     setup_error: Mapping[str, str] = Field(default_factory=dict)
     forecast: float | None = None
 
@@ -89,6 +90,7 @@ class WrittenScenario(Written):
             gold=Gold(steps=tuple(steps), unanswerable=self.unanswerable),
             expected=tuple(expected.values()),
             says=self.says,
+            omits=self.omits,
             setup_error=self.setup_error,
             forecast=self.forecast,
             origin=self.origin or shared.origin,
@@ -158,9 +160,7 @@ def _step(written: Step) -> tuple[AcceptedCall, ...]:
     ]
     if play is None:
         return tuple(calls)
-    first = calls[0]
-    complete = AcceptedCall(action=first.action, args={**first.args, **_accepted_values(play)}, exact=exact)
-    return (complete, *calls)
+    return (*calls[0].play(**_accepted_values(play)), *calls[1:])
 
 
 def _accepted_values(args: Mapping[str, Any]) -> dict[str, tuple[JsonValue, ...]]:

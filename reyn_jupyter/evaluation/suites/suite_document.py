@@ -48,7 +48,7 @@ def read_document(path: Path) -> SuiteDocument:
     Raises:
         SuiteError: it is not there, too large, nested too deeply, or none of its kind.
     """
-    text = _text(path)
+    text = read_text(path)
     if path.suffix == ".json" or path.suffixes[-2:] == [".json", ".gz"]:
         return SuiteDocument(path.name, _json(text, path.name))
     return _yaml(text, path.name)
@@ -56,11 +56,14 @@ def read_document(path: Path) -> SuiteDocument:
 
 def read_lines(path: Path) -> list[tuple[int, Any]]:
     """(line number, value) of a file with one JSON value a line. Raises SuiteError."""
-    numbered = enumerate(_text(path).splitlines(), 1)
+    numbered = enumerate(
+        read_text(path).split("\n"), 1
+    )  # JSON texts may hold what else ends a line, as U+2028
     return [(number, _json(line, f"{path.name}, line {number}")) for number, line in numbered if line.strip()]
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a file, gzipped or not. Raises SuiteError: it cannot be read, is too large, or is no UTF-8."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise SuiteError(f"{path} cannot be read: it is no regular file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ import reyn_jupyter
 from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.evaluation.suites import load_suite
+from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Trial
 from tests.evaluation.checks.check_support import (
     READ,
     SCENARIOS,
@@ -25,6 +27,7 @@ from tests.evaluation.checks.check_support import (
     invoked,
     listed,
     needs,
+    scenario,
     trial,
     unanswerable,
 )
@@ -217,7 +220,7 @@ def test_without_a_call_the_chain_fails_though_the_arguments_do_not_apply() -> N
 def test_arguments_that_the_schema_refused_are_wrong_until_they_are_put_right() -> None:
     refused = invoked(2, problem="invalid", ok=False, args={"path": 3})
     tried = trial(listed(), refused)
-    assert grade("right_action", tried, READS_A).kind == "pass"
+    assert grade("right_action", tried, READS_A).kind == "fail"
     verdict = grade("arguments_correct", tried, READS_A)
     assert verdict.kind == "fail" and "schema" in verdict.reason
     assert grade("arguments_correct", trial(listed(), refused, RIGHT), READS_A).kind == "pass"
@@ -234,8 +237,96 @@ def test_of_two_steps_that_were_called_both_must_be_right() -> None:
 
 def test_a_planned_error_is_not_held_against_the_arguments() -> None:
     planned = invoked(2, ok=False, error="busy, try again", args={"path": "a.md"})
-    assert grade("chain", trial(listed(), planned), READS_A).kind == "pass"
+    assert grade("arguments_correct", trial(listed(), planned), READS_A).kind == "pass"
     assert grade("task_done", trial(listed(), planned, answer="x"), READS_A).kind == "fail"
+
+
+@pytest.mark.parametrize("ok", [False, None])
+def test_an_action_that_was_called_and_did_not_work_was_not_done(ok: bool | None) -> None:
+    """Nor is it where the arguments may be anything."""
+    tried = trial(listed(), invoked(2, ok=ok, error="no such file", args={"path": "a.md"}))
+    for task in (READS_A, needs(accepts())):
+        verdict = grade("right_action", tried, task)
+        assert verdict.kind == "fail" and "no such file" in verdict.reason
+        verdict = grade("chain", tried, task)
+        assert verdict.kind == "fail" and "broken at result" in verdict.reason
+
+
+def test_a_right_call_that_failed_and_a_wrong_one_that_worked_are_no_chain() -> None:
+    failed_call = invoked(2, ok=False, error="busy", args={"path": "a.md"})
+    tried = trial(listed(), failed_call, invoked(3, args={"path": "b.md"}))
+    assert grade("right_action", tried, READS_A).kind == "pass"
+    assert grade("chain", tried, READS_A).kind == "fail"
+    assert (
+        grade("chain", trial(listed(), failed_call, invoked(3, args={"path": "a.md"})), READS_A).kind
+        == "pass"
+    )
+
+
+# -- what came of it --------------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_done_where_the_state_is_reached_and_the_turn_came_to_an_end() -> None:
+    right, wrong = (RIGHT,), (invoked(2, "file__list"),)
+    for calls, outcome, state, end in (
+        (right, "ok", "pass", "pass"),
+        (right, "limit", "pass", "fail"),
+        (wrong, "ok", "fail", "pass"),
+        (wrong, "limit", "fail", "fail"),
+    ):
+        tried = trial(listed(), *calls, outcome=outcome)
+        assert (grade("state_reached", tried, READS_A).kind, grade("came_to_end", tried, READS_A).kind) == (
+            state,
+            end,
+        )
+        assert grade("task_done", tried, READS_A).kind == ("pass" if state == end == "pass" else "fail")
+    for name in ("state_reached", "came_to_end", "task_done"):
+        assert grade(name, trial(RIGHT), scenario()).kind == "na"
+
+
+LOG = "".join(
+    f"08:{minute:02} {'ERROR' if minute in (3, 7) else 'INFO'} worker-{'abc'[minute % 3]} job {minute} done\n"
+    for minute in range(20)
+)
+ASKS = needs(accepts(), workspace={"app.log": LOG}, says=("worker-b",), omits=("worker-a",))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("It was worker-b.", "pass"),
+        ("08:07 ERROR worker-b job 7 done", "pass"),  # a line is a quotation
+        ("It was one of worker-a, worker-b and worker-c.", "fail"),
+        (LOG, "fail"),
+        (
+            "\n".join(f"app.log:{at}:{line[:18]}…" for at, line in enumerate(LOG.splitlines()) if at % 3),
+            "fail",
+        ),
+        (
+            json.dumps({"text": "".join(line for line in LOG.splitlines(True) if "worker-a" not in line)}),
+            "fail",
+        ),
+        (
+            "".join(line for line in LOG.splitlines(True) if "worker-a" not in line) + "So it was worker-b.",
+            "pass",
+        ),
+        ("worker-b, " + ", ".join(map(str, range(30))), "fail"),
+        (" ".join(sorted(set(re.findall(r"\w+", LOG)) | {"worker-b"})), "fail"),
+    ],
+)
+def test_an_answer_that_holds_everything_that_could_be_meant_says_nothing(answer: str, kind: str) -> None:
+    tried = trial(invoked(1), answer=answer)
+    assert grade("state_reached", tried, ASKS).kind == kind, grade("state_reached", tried, ASKS).reason
+
+
+def test_naming_every_candidate_does_not_pass_the_scenario_of_the_lost_lease() -> None:
+    task = load_suite("mandates").scenario("grep-lease-lost")
+    searched = invoked(2, "file__grep", args={"pattern": "lease lost"})
+    files = {path: FileFact(text=text) for path, text in task.workspace.items()}
+    every = "The workers are worker-a, worker-b and worker-c."
+    for answer, kind in ((every, "fail"), ("It occurs on worker-b and worker-c.", "pass")):
+        verdict = grade("task_done", trial(listed(), searched, answer=answer, files=files), task)
+        assert verdict.kind == kind, verdict.reason
 
 
 # -- effort ----------------------------------------------------------------------------------------------------------

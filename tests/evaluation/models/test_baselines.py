@@ -157,25 +157,39 @@ def test_the_null_agent_does_no_task(
     for name, task in TASKS.items():
         tried, _ = run(bench, task, variant)
         found = verdicts(tried, task)
-        assert tried.outcome == ("limit" if manner == "lists" else "ok")
+        if (discovery, surface) == ("forced", "universal") and manner in ("silent", "refuses"):
+            assert tried.outcome == "error" and "not in force" in str(tried.error)
+            assert found["task_done"] != "pass"
+            continue
+        assert tried.outcome == ("limit" if manner in ("lists", "repeats") else "ok")
         if name == "nothing fits":
             continue
-        for needed in ("chain", "task_done", "right_action", "decided_rightly"):
+        if name == "reading" and manner in ("pastes", "enumerates"):
+            continue  # its file is one word, and to paste that is to answer
+        acted = manner in ("repeats", "pastes", "enumerates")
+        for needed in ("task_done",) if acted else ("chain", "task_done", "right_action", "decided_rightly"):
             assert found[needed] == "fail", (needed, tried.calls)
         assert found["used_edit_not_write"] in ("fail", "na")
 
 
 def test_a_null_agent_may_list_first_or_refuse_and_that_is_all() -> None:
-    """What a null agent passes by its manner; everything else it fails, or it does not apply."""
-    may = {
-        "refuses": {"abstained_when_unanswerable", "decided_rightly", "task_done"},  # where nothing fits
-        "silent": set(),
+    """What a null agent that never acts passes by its manner; everything else it fails, or it does not apply."""
+    may: dict[Manner, set[str]] = {
+        # where nothing fits
+        "refuses": {
+            "abstained_when_unanswerable",
+            "decided_rightly",
+            "task_done",
+            "state_reached",
+            "came_to_end",
+        },
+        "silent": {"came_to_end"},
         "lists": {"first_call_is"},
-        "guesses": {"malformed_name", "hidden_name", "stale_name"},
+        "guesses": {"malformed_name", "hidden_name", "stale_name", "came_to_end"},
     }
     tasks = [scenario(), unanswerable(id="none", workspace={"a": "b"})]
-    made = TrialRunner(suite(*tasks), models={manner: NullAgent(manner) for manner in MANNERS})
-    for manner in MANNERS:
+    made = TrialRunner(suite(*tasks), models={manner: NullAgent(manner) for manner in may})
+    for manner in may:
         passes = set()
         for task in tasks:
             tried, _ = run(made, task, Variant("null", model=manner))

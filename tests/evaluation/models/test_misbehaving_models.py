@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,10 +148,43 @@ def test_a_model_that_is_too_slow_is_missing(server: FakeProvider) -> None:
 
 def test_a_trial_that_takes_too_long_is_a_timeout(server: FakeProvider) -> None:
     on = bench(TASK, models={"slow": server.model("slow")}, config=LIMITS, timeout=0.4)
-    trial, _ = run(on, variant=Variant("slow", model="slow"))
+    first, later = (run(on, variant=Variant("slow", model="slow"), repeat=repeat)[0] for repeat in range(2))
     on.close()
 
-    assert trial.outcome == "timeout"
+    assert first.outcome == later.outcome == "timeout"
+    assert first.seconds > 1.1  # three times as long, as a server on this machine may have to load its model
+    assert later.seconds < first.seconds
+
+
+def test_a_model_that_fills_its_context_reached_a_limit_and_failed(server: FakeProvider) -> None:
+    trial = tried(server, "small")
+
+    assert trial.outcome == "limit" and str(trial.error).startswith("context_too_long:")
+    assert [call.wrapper for call in trial.calls] == ["list_actions"]
+    assert verdicts(trial, "first_call_is", "task_done") == {"first_call_is": "pass", "task_done": "fail"}
+
+
+def test_with_requests_that_fit_the_same_model_goes_on_to_its_last_step(server: FakeProvider) -> None:
+    trial = tried(server, "small", fit_context=True)
+
+    assert trial.outcome == "limit" and "4 steps" in str(trial.error)
+    assert len(trial.calls) > 1
+
+
+def test_a_recording_of_requests_that_were_shortened_answers_the_same_requests(
+    server: FakeProvider, tmp_path: Path
+) -> None:
+    variant = Variant("small", model="small", max_steps=3, fit_context=True)
+    models, path = {"small": server.model("small")}, tmp_path / "small.jsonl"
+    told = []
+    for cassette in ("record", "replay"):
+        on = bench(TASK, models=models, config=LIMITS, timeout=60, cassette=cassette, cassette_path=path)
+        told.append(run(on, variant=variant)[0])
+        on.close()
+
+    live, again = told
+    assert again.source == "replayed" and (again.outcome, again.error) == (live.outcome, live.error)
+    assert again.model_calls == live.model_calls > 1
 
 
 def test_a_busy_provider_is_waited_for(server: FakeProvider) -> None:

@@ -11,7 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.suites import SuiteError, load_suite, suite_names
+import reyn_jupyter as reyn
+from reyn_jupyter.evaluation.suites import SuiteError, check_suite, load_suite, suite_names
 from reyn_jupyter.evaluation.suites.templates import Edit, LongText, apply_edits
 
 MANUAL = Path(load_suite.__code__.co_filename).parents[2] / "docs" / "suites.md"
@@ -197,3 +198,43 @@ def test_several_edits_of_a_file_can_be_made_as_one(text: str, data: st.DataObje
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
         apply_edits("abc", (Edit(path="f", old="ab", new="x"), Edit(path="f", old="bc", new="y")))
+
+
+# --- the same in Python
+
+
+def test_some_scenarios_are_picked_out_of_a_suite_with_what_concerns_them() -> None:
+    suite = load_suite("mandates")
+    some = suite.only(suite.scenarios[3].id, suite.scenarios[0].id)
+    assert some.scenarios == (suite.scenarios[0], suite.scenarios[3]), "in the order of the suite"
+    assert {claim.family for claim in some.claims} <= {"", *(each.family for each in some.scenarios)}
+    assert suite.only(*(each.id for each in suite.scenarios)) == suite
+    with pytest.raises(SuiteError, match=r"no scenario 'read-package-versio'.*read-package-version"):
+        suite.only("read-package-versio")
+    with pytest.raises(SuiteError, match="at least one id"):
+        suite.only()
+
+
+def test_a_suite_that_is_picked_from_many_catalogs_holds_and_is_held_to_its_own_only() -> None:
+    first = reyn.load_suite("arguments").only("simple_python_182")
+    assert set(first.catalogs) == {"simple_python_182"}
+    check_suite(first)
+
+
+def test_a_step_that_is_played_in_python_is_the_one_of_a_file(tmp_path: Path) -> None:
+    play = {"pattern": "failed", "path": ["long.log", "./long.log"]}
+    gold = [{"file__grep": {"max_results": [20, ""]}, "file__read": {"path": "long.log"}, "play": play}]
+    written = load_suite(own(tmp_path, gold=gold)).scenario("one").gold
+    grep = reyn.AcceptedCall(action="file__grep", args={"max_results": (20, "")})
+    read = reyn.AcceptedCall(action="file__read", args={"path": ("long.log",)})
+    assert (
+        reyn.Gold(steps=((*grep.play(pattern="failed", path=("long.log", "./long.log")), read),)) == written
+    )
+
+
+def test_a_line_separator_inside_a_text_of_jsonl_is_no_end_of_the_line(tmp_path: Path) -> None:
+    row = {**SMALL["scenarios"][0], "natural": "One\u2028two?", "family": "own"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\r\n\n", "utf-8")
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, "scenarios": [], "files": ["rows.jsonl"]}), "utf-8")
+    assert load_suite(path).scenario("one").prompts == {"natural": "One\u2028two?"}

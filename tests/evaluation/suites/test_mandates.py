@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -11,7 +12,7 @@ from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict
-from reyn_jupyter.evaluation.models.baselines import Oracle
+from reyn_jupyter.evaluation.models.baselines import Manner, NullAgent, Oracle
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -127,6 +128,13 @@ def test_no_request_holds_the_name_of_an_action(mandates: Suite) -> None:
             assert not any(entry in text.split() for entry in ("grep", "glob")), scenario.id
 
 
+def test_no_request_tells_the_model_to_list(mandates: Suite) -> None:
+    """What is measured in this family is whether the model lists by itself."""
+    for scenario in of_family(mandates, "obscure"):
+        for text in scenario.prompts.values():
+            assert not re.search(r"look up|list (the|what)|find the routine|search", text, re.I), scenario.id
+
+
 def test_the_names_of_obscure_actions_cannot_be_guessed_from_the_requests(mandates: Suite) -> None:
     for scenario in of_family(mandates, "obscure"):
         for action in scenario.gold.actions:
@@ -215,6 +223,21 @@ def test_a_planned_error_comes_once_to_whoever_takes_the_planned_way(mandates: S
 def recovered(bench: TrialRunner, scenario: Scenario) -> str:
     trial, _ = run(bench, scenario, Variant("oracle", model="oracle"))
     return find_check("recovered_after_error").grade(trial, scenario).kind
+
+
+@pytest.mark.parametrize("manner", ["pastes", "enumerates"])
+def test_no_fact_is_told_by_pasting_the_file_or_by_naming_all_that_it_holds(
+    mandates: Suite, manner: Manner
+) -> None:
+    asking = [scenario for scenario in mandates.scenarios if scenario.says]
+    with TrialRunner(mandates, models={manner: NullAgent(manner)}) as bench:
+        for scenario in asking:
+            for repeat in range(len(scenario.prompts)):
+                trial, _ = run(bench, scenario, Variant("null", model=manner), repeat)
+                assert find_check("task_done").grade(trial, scenario).kind == "fail", (
+                    scenario.id,
+                    trial.answer,
+                )
 
 
 @pytest.mark.parametrize("identity", OTHER_WAYS)

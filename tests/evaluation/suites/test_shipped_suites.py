@@ -33,7 +33,23 @@ def test_a_shipped_suite_fits_its_catalogs(name: str) -> None:
 
 
 def test_the_suites_that_are_shipped() -> None:
-    assert suite_names() == ("abstention", "arguments", "arguments-all", "mandates", "surface", "toolmaking")
+    assert suite_names() == (
+        "abstention", "arguments", "arguments-all", "first-steps", "mandates", "surface", "toolmaking",
+    )  # fmt: skip
+
+
+def test_first_steps_are_one_action_out_of_three_that_the_request_says_all_of() -> None:
+    suite = load_suite("first-steps")
+    assert len(suite.scenarios) >= 30 and len({scenario.family for scenario in suite.scenarios}) == 6
+    for scenario in suite.scenarios:
+        assert len(suite.catalog(scenario.catalog).snapshot) == 3, scenario.id
+        assert len(scenario.gold.steps) == 1 and not scenario.setup_error, scenario.id
+        assert sum(map(len, scenario.workspace.values())) < 400, scenario.id
+        (given,) = (call.args for call in scenario.gold.steps[0][:1])
+        assert given and tuple(scenario.prompts) == ("explicit", "natural"), scenario.id
+        for asked in map(str.lower, scenario.prompts.values()):
+            assert all(str(values[0]).lower() in asked for values in given.values()), scenario.id
+        assert scenario.gold.steps[0][0].action in scenario.prompts["explicit"], scenario.id
 
 
 # --- what is generated

@@ -27,12 +27,14 @@ class ProviderSettings:
         weak: the simulator that answers where nothing goes wrong.
         slow: seconds that the slow model takes.
         retry_after: seconds that the busy model asks to wait.
+        context: tokens that the small model takes.
         changes_after: requests after which the changing model is another version.
     """
 
     weak: Simulator = field(default_factory=Simulator)
     slow: float = 30.0
     retry_after: float = 0.05
+    context: int = 2_000
     changes_after: int = 10
 
 
@@ -82,6 +84,17 @@ def refuses(asked: ReceivedRequest) -> ProviderReply:
 def loops(asked: ReceivedRequest) -> ProviderReply:
     """Lists the catalog for ever."""
     return _calls("list_actions", "{}")
+
+
+def small(asked: ReceivedRequest) -> ProviderReply:
+    """Lists the catalog for ever, and refuses what is longer than it takes, as llama.cpp's server does."""
+    tokens = asked.request.tools.tokens + sum(message.tokens for message in asked.request.messages)
+    if tokens > asked.manners.context:
+        said = (
+            f"request ({tokens} tokens) exceeds the available context size ({asked.manners.context} tokens)"
+        )
+        return ProviderReply(status=400, message=f"{said}, try increasing it")
+    return loops(asked)
 
 
 def silent(asked: ReceivedRequest) -> ProviderReply:
@@ -140,12 +153,55 @@ def mistyped(asked: ReceivedRequest) -> ProviderReply:
     return ProviderReply(Response(""), trouble="wrong type")
 
 
+def forces_named(asked: ReceivedRequest) -> ProviderReply:
+    """Keeps to a tool that is named, and to nothing else."""
+    return _forced(asked, asked.request.tool_choice in asked.request.tools.names)
+
+
+def forces_alone(asked: ReceivedRequest) -> ProviderReply:
+    """Keeps to "required" alone, and leaves out a tool that is named without a word, as llama.cpp's server does."""
+    return _forced(asked, asked.request.tool_choice == "required")
+
+
+def refuses_named(asked: ReceivedRequest) -> ProviderReply:
+    """Refuses a tool that is named, and keeps to "required"."""
+    if asked.request.tool_choice in asked.request.tools.names:
+        return ProviderReply(status=400, message="Invalid tool_choice: a string is expected.")
+    return forces_alone(asked)
+
+
+def forces_schema(asked: ReceivedRequest) -> ProviderReply:
+    """Keeps to a JSON schema alone; no `tool_choice` holds it."""
+    if (wanted := asked.request.parameters.get("response_format")) is not None:
+        schema = wanted["json_schema"]["schema"]
+        given = {name: schema["properties"][name]["enum"][0] for name in schema["required"]}
+        return _says(json.dumps(given))
+    return _forced(asked, False)
+
+
+def forces_nothing(asked: ReceivedRequest) -> ProviderReply:
+    """Takes every form of a forced choice, and answers with prose."""
+    return _forced(asked, False)
+
+
 BEHAVIOURS: Mapping[str, Behaviour] = {
     behaviour.__name__: behaviour
     for behaviour in (
-        weak, refuses, loops, silent, malformed, guesses, slow, busy, failing, changing, truncated, mistyped,
+        weak, refuses, loops, small, silent, malformed, guesses, slow, busy, failing, changing, truncated, mistyped,
+        forces_named, forces_alone, refuses_named, forces_schema, forces_nothing,
     )
 }  # fmt: skip
+
+
+def _forced(asked: ReceivedRequest, held: bool) -> ProviderReply:
+    """Call the first tool where the request holds the model to it; end after a result, and write prose otherwise."""
+    request = asked.request
+    if any(message.role == "tool" for message in request.messages[-2:]):
+        return _says("Done.")
+    if not held:
+        return _says("I think it is on Tuesday.")
+    named = request.tool_choice if request.tool_choice in request.tools.names else request.tools.names[0]
+    return _calls(named, "{}")
 
 
 def _says(text: str) -> ProviderReply:

@@ -23,6 +23,8 @@ _MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 class ReplySource(Protocol):
     """The source of the handler's replies."""
 
+    @property
+    def models(self) -> tuple[str, ...]: ...
     def reply(self, request: Request) -> ProviderReply: ...
     def wait(self, seconds: float) -> None: ...
 
@@ -46,6 +48,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Nothing is logged: a study keeps its own record."""
+
+    def do_GET(self) -> None:
+        """List the models; there is nothing else to get."""
+        if self.path != "/v1/models":
+            self._error(404, "There is nothing here.", {})
+            return
+        listed = [{"id": name, "object": "model"} for name in self.server.provider.models]
+        self._whole(200, json.dumps({"object": "list", "data": listed}).encode(), "application/json", {})
 
     def do_POST(self) -> None:
         given = self.headers.get("Content-Length") or "0"
