@@ -1,12 +1,15 @@
 """A study's trials as one file for other tools: Parquet, CSV or JSON lines. Never a pickle.
 
-Invariant: the file is there whole or not at all, and every row says what its source is.
+Invariants: the file is there whole or not at all, and every row says what its source is; no cell of a CSV file is a
+formula, whatever a model wrote.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# A spreadsheet takes a cell that begins so for a formula. Source: OWASP, CSV Injection; the wide forms are read alike.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+
+
 class ExportError(UserError, ValueError):
     """A file that cannot be written; says why and what to do."""
 
@@ -31,8 +38,9 @@ def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
     Args:
         evidence: the study's.
         table: one row a trial, for Parquet and CSV.
-        path: ends in ``.parquet`` or ``.csv`` (one column a fact; in CSV what is missing is empty) or ``.jsonl``
-            (whole trials, with the verdicts of all checks).
+        path: ends in ``.parquet`` or ``.csv`` (one column a fact; in CSV what is missing is empty, and a text that a
+            spreadsheet would take for a formula begins with an apostrophe) or ``.jsonl`` (whole trials, with the
+            verdicts of all checks).
 
     Raises:
         ExportError: another ending, nothing that writes Parquet is installed, or the file cannot be written there.
@@ -51,7 +59,11 @@ def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
             with part.open("w", encoding="utf-8") as file:
                 file.writelines(_lines(evidence))
         elif kind == ".csv":
-            table.to_csv(part, index=False, encoding="utf-8", errors="replace")
+            plain = table.rename(columns=_plain_cell)
+            texts = plain.select_dtypes(include=["object", "string"]).columns
+            plain[texts] = plain[texts].map(_plain_cell)
+            # Every text in quotation marks: a lone carriage return would begin a line, and a cell, of its own.
+            plain.to_csv(part, index=False, encoding="utf-8", errors="replace", quoting=csv.QUOTE_NONNUMERIC)
         else:
             _parquet(table, part)
         part.replace(path)
@@ -60,6 +72,15 @@ def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return path
+
+
+def _plain_cell(value: object) -> object:
+    """Return a text as a cell that no spreadsheet computes; anything else as it is.
+
+    >>> _plain_cell("=1+1"), _plain_cell("2 - 1")
+    ("'=1+1", '2 - 1')
+    """
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _lines(evidence: TrialSet) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -10,11 +11,15 @@ import duckdb
 import pandas as pd
 import pytest
 
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_export import ExportError, export_trials
 from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable
+from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.evaluation.suites import load_suite, suite_names
 from tests.evaluation.study_support import BASE, READ, study
 from tests.evaluation.trial_set_support import evidence, many, mixed, trial
 
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", "＋1", "－1", "＠x"]
 HOSTILE = "=cmd|'/C calc'!A0\n<script>x</script>\u202e\x00🦊"
 
 
@@ -106,3 +111,31 @@ def test_an_export_is_as_readable_as_the_persons_other_files(tmp_path: Path) -> 
     (tmp_path / "other").touch()
     export_trials(on, table(on), tmp_path / "t.parquet")
     assert (tmp_path / "t.parquet").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize("answer", FORMULAS)
+def test_no_cell_of_a_csv_file_is_a_formula_and_numbers_stay_numbers(tmp_path: Path, answer: str) -> None:
+    more = [trial("-v", "@s", 0, True, answer=answer, cost=-0.5), trial("-v", "@s", 1, False, answer="2 - 1")]
+    on = evidence({"-v": {}}, more=more)
+    path = export_trials(on, table(on), tmp_path / "t.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert first["answer"] == "'" + answer and (first["variant"], first["scenario"]) == ("'-v", "'@s")
+    assert first["cost"] == "-0.5" and second["answer"] == "2 - 1"
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_every_shipped_suite_leaves_in_every_format_with_each_column_once(tmp_path: Path, name: str) -> None:
+    suite = load_suite(name)
+    first = suite.only(next(each.id for each in suite.scenarios))
+    made = Study(tmp_path / "a.sqlite", suite=first)
+    made.run(Variant("=v", model="simulator"), repeats=1)
+    for ending in ("parquet", "csv", "jsonl"):
+        made.export(tmp_path / f"t.{ending}")
+    columns = list(made.trials.df.columns)
+    assert len(set(columns)) == len(columns) and {"cost", "model_calls", "seconds"} <= set(columns)
+    assert list(pd.read_csv(tmp_path / "t.csv").columns) == columns
+    assert duckdb.sql(f"SELECT * FROM '{tmp_path / 't.parquet'}'").columns == columns
+    (line,) = (tmp_path / "t.jsonl").read_text().splitlines()
+    assert json.loads(line)["verdicts"].keys() == set(first.checks)
+    made.close()
