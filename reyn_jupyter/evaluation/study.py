@@ -208,8 +208,24 @@ class ReadableStudy:
         return recommend(self.evidence, model, check)
 
     def export(self, path: str | Path) -> Path:
-        """Write the trials to a ``.parquet`` or ``.jsonl`` file. Raises ExportError."""
+        """Write the trials to a ``.parquet``, ``.csv`` or ``.jsonl`` file. Raises ExportError."""
         return export_trials(self.evidence, self.trials.df, Path(path).expanduser())
+
+    def export_inspect_logs(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write a log of inspect_ai for each variant, which inspect view opens.
+
+        Args:
+            folder: where; made when it is not there. The same study again writes over its logs.
+
+        Raises:
+            ExportError: there are no trials, or nothing can be written there.
+
+        Example:
+            >>> study.export_inspect_logs("logs")   # then: inspect view --log-dir logs   # doctest: +SKIP
+        """
+        from reyn_jupyter.evaluation.inspect_logs.log_writer import write_logs
+
+        return write_logs(self.evidence, self.parts.events, Path(folder).expanduser())
 
 
 class Study(ReadableStudy):
@@ -355,7 +371,8 @@ class Study(ReadableStudy):
             alpha: the chance of stopping by "evalue" where there is no difference.
             retry: try again what ended in an error or a timeout.
             budget: in place of the study's.
-            on_progress: hears how far it is, on this thread; when None, a notebook shows it in the cell.
+            on_progress: hears how far it is, on this thread; when None, a notebook shows it in the cell, and a terminal
+                every ten seconds.
 
         Raises:
             PlanError, BudgetError: it cannot be run so; says why, before the first trial.

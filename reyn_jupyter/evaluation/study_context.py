@@ -8,7 +8,6 @@ none of them.
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -53,6 +52,7 @@ from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_model import Agent, replaying_model
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
+from reyn_jupyter.executors.clients import executor_of_client
 from reyn_jupyter.executors.executor import Executor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -322,7 +322,7 @@ class StudyOptions:
         choice("cassette", self.cassette, get_args(CassetteMode), PlanError)
         object.__setattr__(self, "seed", whole("seed", self.seed, PlanError, least=0))
         object.__setattr__(self, "timeout", number("timeout", self.timeout, PlanError))
-        if (made := _executor_of_client(self.executor)) is not None:
+        if (made := executor_of_client(self.executor)) is not None:
             object.__setattr__(self, "executor", made)
             object.__setattr__(self, "own_executor", made)
         elif isinstance(self.executor, str) or not isinstance(self.executor, Executor):
@@ -338,15 +338,6 @@ class StudyOptions:
                 raise PlanError(
                     f"models[{name!r}]={quote_value(model)} is no model; it lacks {', '.join(lacking)}."
                 )
-
-
-def _executor_of_client(given: object) -> Executor | None:
-    """Return an executor of a Dask client; None where the object is something else."""
-    if "distributed" not in sys.modules:  # then nobody made a client
-        return None
-    from reyn_jupyter.executors.dask import executor_of
-
-    return executor_of(given)
 
 
 def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite:

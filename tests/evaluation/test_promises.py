@@ -55,11 +55,16 @@ def claims() -> reyn.Study:
     """The mandates, on a simulator whose table holds the published rates."""
     made = reyn.Study(None, suite="mandates", seed=3)
     suite = made.parts.spec()
-    assert suite.primary == "first_call_is"
+    assert (
+        suite.primary == "task_done"
+    )  # what applies to every surface; the rule is a means, named for this run
     generic = reyn.Variant("generic-1x", model="simulator", mandate="generic", reinforcement=1)
     once = generic.but("explicit-1x", mandate="explicit")
     thrice = once.but("explicit-3x", reinforcement=3)
-    assert made.run(generic, once, thrice, families=["discover"], repeats=1).ended == "complete"
+    assert (
+        made.run(generic, once, thrice, families=["discover"], repeats=1, check="first_call_is").ended
+        == "complete"
+    )
     return made
 
 

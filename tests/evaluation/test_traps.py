@@ -51,6 +51,7 @@ def test_deepeval_no_call_at_all_scores_nothing() -> None:
     tried, _ = run(bench(task, models={"scripted": Scripts("The notes say hello.")}), task, PLAIN)
     assert tried.calls == () and "hello" in tried.answer
     kinds = {name: found.grade(tried, task).kind for name, found in CHECKS.items() if not found.numeric}
+    assert kinds.pop("came_to_end") == "pass"  # its turn did end
     assert "pass" not in kinds.values(), kinds
     for check in ("first_call_is", "right_action", "chain", "attempted_when_answerable", "task_done"):
         assert kinds[check] == "fail"

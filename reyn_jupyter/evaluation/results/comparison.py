@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 DETECT = 0.15  # the difference whose chance of being found is told where none was found
+FIRST_STEPS = "first-steps"  # the suite for models that are on the floor of the others
 ENOUGH = 20  # pairs from which their discordant share is taken in place of the most cautious one
 POWER = 0.8
 _LARGEST = 700.0  # the logarithm of the largest e-value that is told; beyond it floats end
@@ -59,6 +60,7 @@ class Comparison:
         adjusted_p: p after correction for the other comparisons of a report; None when there is but one.
         truth: the true difference, where a simulator's table says it.
         named: whether the check was named in advance: it is the suite's primary one, or a run's.
+        suite: the suite's name.
     """
 
     a: str
@@ -74,6 +76,7 @@ class Comparison:
     adjusted_p: float | None = None
     truth: float | None = None
     named: bool = True
+    suite: str = ""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.sentence!r})"
@@ -139,9 +142,14 @@ class Comparison:
     @property
     def end_of_scale(self) -> Literal["floor", "ceiling", ""]:
         """The end of the suite's scale at which both variants lie, so that it cannot tell them apart; "" where they
-        lie between, and for numbers."""
+        lie between, for numbers, and where too few scenarios were tried. Two that never passed lie on the floor however
+        few there were: no number of the same would be known to tell them apart."""
         rates = [each for each in (self.difference.a, self.difference.b) if isinstance(each, Rate)]
-        if len(rates) < 2 or self.difference.scenarios < ENOUGH:
+        if len(rates) < 2 or self.difference.scenarios < 2:
+            return ""
+        if not any(rate.passed for rate in rates):
+            return "floor"
+        if self.difference.scenarios < ENOUGH:
             return ""
         if all(rate.on_floor for rate in rates):
             return "floor"
@@ -161,7 +169,7 @@ class Comparison:
         elif not self.clear and (end := self.end_of_scale):
             said.append(
                 f"Both are on the {end} of this suite on {self.check.title}, so more scenarios like these would not "
-                f"tell them apart; take {'easier' if end == 'floor' else 'harder'} ones."
+                f"tell them apart; {other_scenarios(self.suite, end)}."
             )
         elif not self.clear and self.power is not None and self.power < POWER:
             chance = f"{100 * self.power:.0f} % or more" if self.power >= 0.01 else "less than 1 %"
@@ -250,6 +258,17 @@ class Comparison:
         return frame
 
 
+def other_scenarios(suite: str, end: Literal["floor", "ceiling"]) -> str:
+    """Return what to do at an end of a suite's scale: ``use first-steps``, or harder scenarios.
+
+    >>> other_scenarios("mandates", "floor")
+    'use first-steps'
+    """
+    if end == "ceiling":
+        return "take harder scenarios"
+    return "take easier scenarios, or a larger model" if suite == FIRST_STEPS else f"use {FIRST_STEPS}"
+
+
 def compare(
     evidence: TrialSet, a: str, b: str, check: str | None = None, family: str = "", level: float = 0.95
 ) -> Comparison:
@@ -307,6 +326,7 @@ def compare(
         evidence.variants[a].differences(evidence.variants[b]),
         truth=truths[1] - truths[0] if truths[0] is not None and truths[1] is not None else None,
         named=chosen.name in {evidence.primary, *(run["check"] for run in evidence.runs)},
+        suite=evidence.suite,
     )
 
 

@@ -12,9 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from reyn_jupyter.evaluation.checks.verdict import Check
-from reyn_jupyter.evaluation.results.comparison import ALPHA, ENOUGH, POWER, Comparison, adjust, compare
+from reyn_jupyter.evaluation.results.comparison import (
+    ALPHA,
+    ENOUGH,
+    POWER,
+    Comparison,
+    adjust,
+    compare,
+    other_scenarios,
+)
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.power import pairs_needed
 from reyn_jupyter.evaluation.statistics.rates import FLOOR, Rate, rate
@@ -38,12 +47,14 @@ class Decision:
         rates: variant → its rate on it, of those that have one.
         comparisons: the first variant against each other one on it, corrected together.
         source_mark: the words before a sentence where no real model answered; "" otherwise.
+        suite: the suite's name.
     """
 
     check: Check
     rates: Mapping[str, Rate]
     comparisons: tuple[Comparison, ...]
     source_mark: str = ""
+    suite: str = ""
 
     @property
     def sentence(self) -> str:
@@ -73,7 +84,7 @@ class Decision:
             return "they share no scenario, so nothing says which is better"
         (found,) = self.rates.values()
         if found.on_floor and found.scenarios >= ENOUGH:
-            return "that is the floor of this suite: take easier scenarios to see what it can do"
+            return f"that is the floor of this suite; {other_scenarios(self.suite, 'floor')} to see what it can do"
         if found.scenarios == 1:
             return "one scenario says nothing of others"
         return f"of many such scenarios {100 * found.low:.0f} to {100 * found.high:.0f} % is likely"
@@ -126,7 +137,7 @@ class Decision:
         if not known:
             ends = {each.end_of_scale for each in found}
             if len(ends) == 1 and (end := ends.pop()):
-                return f" {_END[end].capitalize()}."
+                return f" {_end_words(end, self.suite).capitalize()}."
             return ""
         name = min(known, key=lambda each: known[each])
         whom = "it" if len(found) == 1 else name
@@ -134,10 +145,11 @@ class Decision:
 
 
 _IF = "if the difference is as large as it looks"
-_END = {
-    "floor": "all lie on the floor of this suite, which cannot tell them apart: take easier scenarios",
-    "ceiling": "all lie on the ceiling of this suite, which cannot tell them apart: take harder scenarios",
-}
+
+
+def _end_words(end: Literal["floor", "ceiling"], suite: str) -> str:
+    advice = other_scenarios(suite, end)
+    return f"all lie on the {end} of this suite, which cannot tell them apart; {advice}"
 
 
 def leading_check(evidence: TrialSet, variants: Sequence[str] | None = None) -> str:
@@ -174,7 +186,7 @@ def decide(evidence: TrialSet) -> Decision | None:
         return None
     # The rule chose the check before any trial, so it is not one of many that happens to differ.
     comparisons = tuple(replace(each, named=True) for each in compare_with_first(evidence, name))
-    return Decision(check, rates, comparisons, _source_mark(evidence, rates))
+    return Decision(check, rates, comparisons, _source_mark(evidence, rates), evidence.suite)
 
 
 def compare_with_first(evidence: TrialSet, check: str) -> tuple[Comparison, ...]:
@@ -238,7 +250,7 @@ def describe_verdict(found: Comparison, comparisons: int) -> str:
         low, high = sorted(each if seen.estimate > 0 else -each for each in (seen.low, seen.high))
         return f"{head}, by {f'{100 * low:.0f} to' if low >= FLOOR else 'up to'} {100 * high:.0f} points"
     if found.end_of_scale:
-        return _END[found.end_of_scale].replace("all lie", "both lie")
+        return _end_words(found.end_of_scale, found.suite).replace("all lie", "both lie")
     if seen.scenarios == 1:
         return "too close to call, since one scenario says nothing of others"
     close = "too close to call"

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.evaluation.plan.scenario import Source
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.results.comparison import ALPHA, Comparison, adjust, compare
+from reyn_jupyter.evaluation.results.comparison import ALPHA, Comparison, adjust, compare, other_scenarios
 from reyn_jupyter.evaluation.results.decision import leading_check
 from reyn_jupyter.evaluation.results.settings_file import RecommendationError, as_yaml, write_settings
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
@@ -31,6 +31,7 @@ _DIFFERENCES = 4  # what is named where no settings are recommended
 Confidence = Literal["clear", "leaning", "too little evidence"]
 _ROUTER = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
            "constrain_names", "repair", "forgive", "names")  # fmt: skip
+_WEAK = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors")
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,18 @@ class Recommendation:
 
     @property
     def tier(self) -> Literal["light", "standard"]:
-        """ "light" where the chosen variant holds the model by mandates, a gate or a forced choice."""
+        """ "light" where the chosen variant holds the model by mandates, a gate or a forced choice, or helps it."""
         variant = self.chosen.variant
         held = variant.discovery != "prompt" or (variant.mandate != "none" and variant.reinforcement > 0)
-        return "light" if held or variant.edit_rule != "none" else "standard"
+        helped = any(getattr(variant, name) for name in _WEAK)
+        return "light" if held or helped or variant.edit_rule != "none" else "standard"
 
     @property
     def settings(self) -> dict[str, Any]:
         """Dotted key of `reyn.yaml` → value."""
         variant = self.chosen.variant
         found = {f"router.{name}": getattr(variant, name) for name in _ROUTER}
+        found |= {f"router.weak.{name}": getattr(variant, name) for name in _WEAK}
         return {**found, "action_retrieval.hot_list_n": variant.hot_list_n}
 
     @property
@@ -139,9 +142,10 @@ class Recommendation:
         variant = self.chosen.variant
         held = f"the {variant.mandate} mandate ×{variant.reinforcement}"
         mandate = "no mandate" if variant.mandate == "none" else held
+        helps = [name.replace("_", " ") for name in _WEAK if getattr(variant, name)]
         return (
             f"{self.model} as tier {self.tier} with the {variant.surface} surface, discovery by {variant.discovery} "
-            f"and {mandate}"
+            f"and {enumerate_words([mandate, *helps])}"
         )
 
     @property
@@ -283,9 +287,8 @@ def _refuse_floor(evidence: TrialSet, model: str, candidates: list[Candidate], c
         f"the best of {count(len(candidates), 'variant')}, passes {passed}{100 * best.rate.high:.0f} %)"
     )
     few = best.rate.scenarios < FEW
-    head += (
-        f"; try at least {FEW} scenarios." if few else ", on the floor of this suite; try easier scenarios."
-    )
+    easier = other_scenarios(evidence.suite, "floor")
+    head += f"; try at least {FEW} scenarios." if few else f", on the floor of this suite; {easier}."
     found = _what_differs(evidence, candidates, check)
     if not found:
         return f"{head} In no other check of the suite can the variants be told apart either."

@@ -21,6 +21,7 @@ from reyn_jupyter.evaluation.results.comparison import Comparison
 from reyn_jupyter.evaluation.results.decision import Decision, compare_with_first, decide
 from reyn_jupyter.evaluation.results.effort import Effort, cost_per_success, mean_effort
 from reyn_jupyter.evaluation.results.failure_examples import Failure, find_failures
+from reyn_jupyter.evaluation.results.failure_kinds import FailureCount, count_failures, failure_lines
 from reyn_jupyter.evaluation.results.findings import ClaimFinding, find_claims
 from reyn_jupyter.evaluation.results.recommend import Recommendation, recommend
 from reyn_jupyter.evaluation.results.reliability import Predictability, predictability
@@ -71,6 +72,7 @@ class Report:
         comparisons: the first variant against each other one, on the primary check.
         claims: what was published beside what was found.
         warnings: what stands in the way of believing the figures, most important first.
+        did_instead: what failing trials did, by variant and kind, on the check that leads.
         failures: scenarios to look at, those first in which two variants disagree.
         families: family → variant → rate on the primary check, for exploration.
         predictability: how often each variant repeats its success, and how well it was foretold.
@@ -82,6 +84,7 @@ class Report:
     comparisons: tuple[Comparison, ...]
     claims: tuple[ClaimFinding, ...] = ()
     warnings: tuple[str, ...] = ()
+    did_instead: tuple[FailureCount, ...] = ()
     failures: tuple[Failure, ...] = ()
     families: Mapping[str, Mapping[str, Rate]] = field(default_factory=dict)
     predictability: tuple[Predictability, ...] = ()
@@ -94,6 +97,7 @@ class Report:
         lines = (
             self.finding,
             *self.rate_lines,
+            *(f"  {each}" for each in failure_lines(self.did_instead)),
             self.advice,
             *((self.sentence, self.others) if self.decision is not None else (self.others,)),
             *(f"- {each}" for each in self.warnings),
@@ -122,7 +126,10 @@ class Report:
         names = list(dict.fromkeys((self.leading_check, self.evidence.primary)))
         lines = []
         for variant, found in self.figures.items():
-            said = [f"{found[name].check.title} {format_figure(found[name])}" for name in names]
+            said = [
+                f"{found[name].check.title} {format_figure(found[name])}{_size(found[name])}"
+                for name in names
+            ]
             effort = self.efforts.get(variant)
             said += [f"{effort.tokens:,.0f} tokens a trial"] if effort is not None else []
             said += [f"${effort.cost:,.4f} a trial"] if effort is not None and effort.cost else []
@@ -269,11 +276,17 @@ def report(evidence: TrialSet) -> Report:
         comparisons,
         claims,
         warnings(evidence, figures, comparisons),
+        count_failures(evidence, _leading(evidence)),
         find_failures(evidence),
         _families(evidence),
         tuple(predictability(evidence, variant) for variant in evidence.tried),
         {variant: mean_effort(evidence, variant) for variant in evidence.tried},
     )
+
+
+def _leading(evidence: TrialSet) -> str:
+    decision = decide(evidence)
+    return evidence.primary if decision is None else decision.check.name
 
 
 def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
@@ -307,6 +320,10 @@ def format_figure(figure: Figure) -> str:
         return f"{text} ({significant(found.low)} to {significant(found.high)})"
     assert isinstance(found, Rate)
     return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+
+
+def _size(figure: Figure) -> str:
+    return "" if figure.found is None else f", n = {figure.found.trials:,}"
 
 
 def _single_sentence(variant: str, figure: Figure) -> str:

@@ -6,8 +6,11 @@ said in `RunSummary.ended`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean, stdev
 from typing import Any, Literal
 
 from reyn_jupyter.evaluation.checks.verdict import Check
@@ -17,6 +20,8 @@ from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
 from reyn_jupyter.support.text import count
 
+LEAST_DONE = 5  # trials of a run, before which nobody can say how long it takes
+_RANGE = 1.28  # standard deviations on each side of an 80 % range
 Ended = Literal["complete", "evalue", "budget", "interrupted", "disk", "errors"]
 Values = Mapping[
     str, Mapping[str, Mapping[int, float]]
@@ -32,9 +37,11 @@ class Progress:
         running: trials under way.
         seconds: since the run began.
         rate: trials a second since then.
-        eta: seconds that are left at this rate; None before the first trial.
+        eta: the least and the most seconds that are probably left (an 80 % range from how the times between two ends of
+            trials spread); None before five trials of this run are done.
         usd, tokens, calls: what the whole study has used.
         missing: variant → trials that ended in an error or a timeout.
+        timeouts: how many of the missing ones ran out of time.
         limits: provider → how many trials it gets at a time now.
         waits: provider → seconds until which it asked to be left alone.
         estimates: variant → the primary check's rate or mean so far; absent where nothing is graded yet.
@@ -47,7 +54,7 @@ class Progress:
     running: int
     seconds: float
     rate: float
-    eta: float | None
+    eta: tuple[float, float] | None
     usd: float
     tokens: int
     calls: int
@@ -57,16 +64,19 @@ class Progress:
     estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
     log_e: float | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)
+    timeouts: int = 0
 
     def __repr__(self) -> str:
         """Return how far the run is, in one line, marked where no real model answers."""
         others = sorted(set(self.sources.values()) - {"real"})
         lacking = sum(self.missing.values())
         parts = [f"{self.done:,} of {count(self.total, 'trial')} done, {self.running:,} under way"]
-        parts += [f"{_duration(self.eta)} left"] if self.eta is not None else []
+        parts += [f"{format_range(self.eta)} left"] if self.eta is not None else []
         parts += [f"${self.usd:,.4f}"] if self.usd else []
         parts += [f"{self.tokens:,} tokens"] if self.tokens else []
-        parts += [f"{lacking:,} ended in an error or a timeout"] if lacking else []
+        errors = lacking - self.timeouts
+        parts += [count(errors, "error")] if errors else []
+        parts += [count(self.timeouts, "timeout")] if self.timeouts else []
         rates = ", ".join(f"{name} {_format_estimate(found)}" for name, found in self.estimates.items())
         mark = f"{' and '.join(others).capitalize()} trials: " if others else ""
         return f"{mark}{', '.join(parts)}{f'; so far {rates}' if rates else ''}."
@@ -76,6 +86,39 @@ def _format_estimate(found: Rate | Mean) -> str:
     if isinstance(found, Rate):
         return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
     return significant(found.estimate)
+
+
+def format_range(seconds: tuple[float, float]) -> str:
+    """Return a range of seconds in words.
+
+    >>> format_range((40.0, 55.0)), format_range((600.0, 5400.0)), format_range((200.0, 201.0))
+    ('40 s to 55 s', '10 min to 90 min', '3 min')
+    """
+    least, most = map(_duration, seconds)
+    return least if least == most else f"{least} to {most}"
+
+
+def remaining(ends: Sequence[float], left: int) -> tuple[float, float] | None:
+    """Return the least and the most seconds that so many more trials probably take.
+
+    Args:
+        ends: when the trials ended that are done, and before them when the run began; in seconds.
+        left: how many are not done.
+
+    Returns:
+        None where too few are done for a spread.
+
+    Example:
+        >>> remaining([0, 10, 20, 30, 40, 50], 10)
+        (100.0, 100.0)
+    """
+    gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
+    if len(gaps) < LEAST_DONE:
+        return None
+    mean_gap, spread = fmean(gaps), stdev(gaps)
+    # What is left spreads by itself, and by what the mean is not known.
+    off = _RANGE * spread * math.sqrt(left + left * left / len(gaps))
+    return max(0.0, left * mean_gap - off), left * mean_gap + off
 
 
 def _duration(seconds: float) -> str:

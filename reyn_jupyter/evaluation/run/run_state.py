@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.run.budget import Budget, Ledger
-from reyn_jupyter.evaluation.run.progress import Ended, Progress, estimates
+from reyn_jupyter.evaluation.run.progress import Ended, Progress, estimates, remaining
 from reyn_jupyter.evaluation.statistics.confidence_sequence import Sequential
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
@@ -28,6 +28,7 @@ GIVE_UP = 10  # missing trials of one variant in a row, after which nothing is g
 Looked = Mapping[str, float | None]
 _TELL = 0.2  # seconds between two words of progress
 _LOOK = 0.05  # share of the run's time that estimates on the way may take
+_SPREAD = 201  # trials whose ends say how long the rest takes
 _MARKS = 4  # fingerprints of a model that are told one by one
 
 
@@ -85,6 +86,10 @@ class RunState:
         self.earlier = 0
         self.looked: dict[str, float | None] = {}
         self.missing: Counter[str] = Counter()
+        self.timeouts = 0
+        self.ends: deque[float] = deque(
+            [time.monotonic()], maxlen=_SPREAD
+        )  # of trials of this run, by the clock
         self._left = {each.id: len(run_plan.variants) * len(run_plan.repeats) for each in run_plan.scenarios}
         self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in run_plan.variants}
         self._in_a_row: Counter[str] = Counter()
@@ -103,6 +108,7 @@ class RunState:
         """Count a trial that is stored, and look at its scenario once that is finished."""
         self.done += 1
         self.missing[variant] += outcome in MISSING
+        self.timeouts += outcome == "timeout"
         if value is not None:
             self._values[variant].setdefault(scenario, {})[repeat] = value
         self._left[scenario] -= 1
@@ -140,6 +146,7 @@ class RunState:
 
     def watch(self, variant: str, trial: Trial) -> None:
         """Note of a fresh trial what a reader should know: a changed model, an error, one that never answers."""
+        self.ends.append(time.monotonic())
         known = self._fingerprints[variant]
         for mark in trial.fingerprints:
             if known and mark not in known:
@@ -252,7 +259,7 @@ class ProgressReporter:
                 running=running,
                 seconds=seconds,
                 rate=rate,
-                eta=(total - run_state.done) / rate if rate else None,
+                eta=remaining(tuple(run_state.ends), total - run_state.done),
                 usd=ledger.usd,
                 tokens=ledger.tokens,
                 calls=ledger.calls,
@@ -262,5 +269,6 @@ class ProgressReporter:
                 estimates=self._estimates,
                 log_e=run_state.log_e,
                 sources=self._sources,
+                timeouts=run_state.timeouts,
             )
         )

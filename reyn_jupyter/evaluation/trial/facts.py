@@ -13,13 +13,14 @@ import pydantic_core
 
 from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.trial.confinement import BY
-from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface
+from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface, Trial
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionResolved, ModelReplied
 from reyn_jupyter.runtime.record.trace import Call, Trace
 
-NOT_THE_VARIANT = f"not what the variant says: {NOT_FORCED}"
+NOT_THE_VARIANT = f"the variant was not in force: {NOT_FORCED}"
 LONGEST_WRAPPER = 200  # characters
 LONGEST_ERROR = 500  # characters
+_OVERFLOW = "context_too_long"
 _LISTING = frozenset({"list_actions", "search_actions"})
 
 
@@ -92,7 +93,8 @@ def _names_in_listing(output: str) -> tuple[str, ...]:
 
 def outcome_of(trace: Trace, *, timed_out: bool) -> tuple[Outcome, str | None]:
     """Return how a trial ended, and why in words. Where the model answered to the last, it is not the trial that
-    failed; where the provider refused what the variant is about, it is none of that variant."""
+    failed; where the provider refused what the variant is about, it is none of that variant; and a request that grew
+    longer than the model takes is a limit that the trial reached."""
     if timed_out:
         return "timeout", "the trial took longer than it may"
     notes = trace.ended.notes if trace.ended else ()
@@ -105,8 +107,15 @@ def outcome_of(trace: Trace, *, timed_out: bool) -> tuple[Outcome, str | None]:
     last = _last_reply(trace)
     if trace.status == "error" and last is not None and last.error is None:
         return "ok", trace.error  # the model was heard, and said nothing that could be used
+    if last is not None and last.error_kind == _OVERFLOW:  # it is the model that filled its context
+        return "limit", f"{_OVERFLOW}: {trace.error or trace.status}"
     kind = f"{last.error_kind}: " if last is not None and last.error_kind else ""
     return "error", f"{kind}{trace.error or trace.status}"
+
+
+def is_overflow(trial: Trial) -> bool:
+    """Return whether a trial ended because its request was longer than the model takes."""
+    return (trial.error or "").startswith(f"{_OVERFLOW}:")
 
 
 def _last_reply(trace: Trace) -> ModelReplied | None:

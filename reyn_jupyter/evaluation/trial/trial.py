@@ -83,7 +83,8 @@ class Trial(FrozenModel):
         phrasing: the name of the prompt that was used.
         surface: what the model was offered, an automatic surface resolved; on the flat one there is nothing to list.
         source: whether a real model answered; everything else is marked wherever it is shown.
-        outcome: "error" (the model or its provider failed), "timeout", "limit" (steps, tokens, cost) or "ok".
+        outcome: "error" (the model or its provider failed), "timeout", "limit" (steps, tokens, cost,
+            context) or "ok".
         calls: every tool call, in order.
         denied: the actions that were denied because they act outside the workspace and the study does not allow them.
         files: path → the file afterwards, for files that changed and for those that the scenario expects something of.

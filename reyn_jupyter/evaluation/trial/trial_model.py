@@ -17,7 +17,15 @@ from typing import Any, Protocol, cast, get_args, runtime_checkable
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
 from reyn_jupyter.models import litellm_loader
-from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, media_taken
+from reyn_jupyter.models.base import (
+    Model,
+    ModelError,
+    Request,
+    Response,
+    Tier,
+    context_length_of,
+    media_taken,
+)
 from reyn_jupyter.models.stored_ids import replace_stored_ids, stored_ids_in, unique_ids
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
@@ -128,6 +136,10 @@ class TrialModel:
         self.media = media_taken(inner)
         self.system = system
         self.parameters = dict(parameters)
+
+    async def context_length(self) -> int | None:
+        """Return what the inner model says of itself."""
+        return await context_length_of(self._inner)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """Return the inner model's answer. Raises ModelError, and nothing else but a cancellation of the trial."""

@@ -29,6 +29,7 @@ from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
+from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
@@ -38,6 +39,7 @@ from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.files.scratch import Scratch
 
 TIMEOUT = 300.0  # seconds of one trial
+FIRST_LOCAL = 3  # times that, for the first trial of a model on this machine
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class TrialRunner:
         config: settings for every trial, under the variant's own; nested, as in a configuration file.
         settings: where the models of tiers are looked up: the person's own; none is configured otherwise.
         seed: handed to models that are made here (the simulator).
-        timeout: seconds that one trial may take.
+        timeout: seconds that one trial may take; three times as many for the first one of a model on this machine.
         on_model_error: gets (provider, error) for each failed attempt of a model call, for whoever paces the calls.
         scratch: where the temporary folder lies; the system's place for such when None.
 
@@ -104,6 +106,7 @@ class TrialRunner:
         self._config = dict(config or {})
         self._timeout = timeout
         self._scratch = Scratch(scratch)
+        self._asked: set[str] = set()  # models on this machine that had a trial
         self._fixtures = SharedFixtures.in_folder(self._scratch, os.environ)
         self._indexing = asyncio.Lock()
         self._narrowed: dict[tuple[str, tuple[str, ...]], Catalog] = {}
@@ -271,7 +274,7 @@ class TrialRunner:
         """Return the turn's trace, None where it had no time to begin, and whether it took too long."""
         options = TurnOptions(model=model, approve="all", attended=False, repeat=plan.repeat)
         try:
-            async with asyncio.timeout(self._timeout) as limit:
+            async with asyncio.timeout(self._patience(model)) as limit:
                 trace = await turn(environment.parts, prompt, options)
         except TimeoutError:
             if not limit.expired():
@@ -282,6 +285,15 @@ class TrialRunner:
         if trace.status == "interrupted" and not limit.expired():
             raise asyncio.CancelledError
         return trace, limit.expired() and trace.status == "interrupted"
+
+    def _patience(self, model: Model) -> float:
+        """Return the seconds that a trial may take: more for the first one of a model on this machine, whose server may
+        have to load it, and reads the whole prompt for the first time."""
+        asked = f"{model.label} at {model.host}"
+        if model.host is None or not is_local(model.host) or asked in self._asked:
+            return self._timeout
+        self._asked.add(asked)
+        return self._timeout * FIRST_LOCAL
 
     async def _build_index(self, environment: TrialEnvironment) -> None:
         async with self._indexing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ def test_tasks_that_are_done_lead_and_are_counted_as_tasks() -> None:
         "the check that was named in advance stays below"
     )
     assert str(made).startswith(
-        f"{made.finding}\n  a: task done 100 % (91 to 100), lists first 12 % (5 to 26), 1,200"
+        f"{made.finding}\n  a: task done 100 % (91 to 100), n = 40, lists first 12 % (5 to 26), n = 40, 1,200"
     )
     assert (
         "b does best on lists first, but that is a means; what counts is task done: 75 % for b, 100 % for a."
@@ -148,6 +149,22 @@ def test_repeats_that_agree_are_no_evidence_for_fewer_scenarios() -> None:
     often = compare(evidence({"A": a, "B": b}, checks=CHECKS), "A", "B")
     needs = more_scenarios(once), more_scenarios(often)
     assert needs[0] is not None and needs[1] is not None and needs[1] >= 0.9 * needs[0]
+
+
+def test_two_that_never_passed_are_on_the_floor_however_few_scenarios_were_tried() -> None:
+    found = report(evidence({"a": mixed(0, 8), "b": mixed(0, 8)}, checks=CHECKS))
+    told = " ".join((found.decision.sentence, *found.comparisons[0].warnings))
+    assert "on the floor of this suite" in told and "use first-steps" in told
+    assert "scenarios would" not in told and "chance of" not in told and "it takes up to" not in told
+    one = report(evidence({"a": mixed(1, 8), "b": mixed(0, 8)}, checks=CHECKS))
+    assert "floor" not in " ".join((one.decision.sentence, *one.comparisons[0].warnings))
+
+
+def test_who_is_on_the_floor_of_first_steps_is_not_sent_to_first_steps() -> None:
+    arms = {"a": mixed(0, 24), "b": mixed(0, 24)}
+    found = report(replace(evidence(arms, checks=CHECKS), suite="first-steps"))
+    told = " ".join((found.decision.sentence, *found.comparisons[0].warnings, found.advice))
+    assert "use first-steps" not in told and told.count("take easier scenarios, or a larger model") == 3
 
 
 @pytest.mark.parametrize(("passing", "end"), [(0, "floor"), (40, "ceiling")])

@@ -132,10 +132,21 @@ def test_a_model_on_the_floor_gets_no_settings_and_is_told_what_does_differ(pass
         recommend(alike)
     said = str(refused.value)
     assert "cannot be told from 0" in said and f"passes {passed} of 100 trials (0 to " in said
-    assert "floor of this suite" in said and "the variants be told apart either" in said
+    assert "floor of this suite; use first-steps." in said and "the variants be told apart either" in said
     apart = evidence(arms, variants=variants, tokens={"plain": 4_000}, checks=("first_call_is", "tokens"))
     with pytest.raises(RecommendationError, match="What does differ: gate beats plain on tokens"):
         recommend(apart)
+
+
+def test_the_help_that_a_weak_model_had_is_part_of_what_is_recommended_and_written(tmp_path: Path) -> None:
+    helped = PLAIN.but("helped", text_calls=True, stop_repeats=True)
+    arms = {"plain": mixed(8, 40), "helped": mixed(36, 40)}
+    found = recommend(evidence(arms, variants={"plain": PLAIN, "helped": helped}, checks=CHECKS))
+    assert found.tier == "light" and "no mandate, text calls and stop repeats (helped" in found.sentence
+    found.write(tmp_path / "reyn.yaml")
+    weak = load(tmp_path, trusted=lambda *_: True).settings.router.weak
+    assert (weak.text_calls, weak.stop_repeats) == (True, True)
+    assert (weak.check_support, weak.fit_context, weak.short_errors) == (False, False, False)
 
 
 def test_a_cheaper_variant_on_the_floor_never_takes_the_place_of_one_that_is_not() -> None:
