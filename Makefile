@@ -32,7 +32,7 @@ HAVE_MCP_NODE   := $(VENV)/.setup-mcp-node-$(shell echo "$(MCP_NODE)" | cksum | 
 PYODIDE      := pyodide@314
 HAVE_PYODIDE := $(VENV)/pyodide/.setup-$(PYODIDE)
 
-.PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
+.PHONY: help demo lab test tests bench screens soak offline-rates evidence lint types contracts front-types frontend unit kernel-test browser-test \
         notebook-test bubblewrap ffmpeg bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -185,6 +185,11 @@ notebook-test:                  ## a part of the tests: the notebooks, from top 
 
 offline-rates: $(HAVE_TOOLS)  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
+
+# MODEL names another one than the small model that make setup-test installs.
+EVIDENCE_MINUTES ?= 30
+evidence: $(HAVE_TOOLS) $(HAVE_SMALL_MODEL)  ## try what helps a weak model on a real one, and write table and trials into the manual
+	@$(BIN)/python -m tests.evidence --write --minutes $(EVIDENCE_MINUTES) $(if $(MODEL),--model $(MODEL))
 
 screens: setup-test             ## take pictures of what people see, light and dark, 900 and 1,400 px wide, to look at
 	@$(BIN)/python -m tests.browser.screens

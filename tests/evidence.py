@@ -1,0 +1,126 @@
+"""What helps a very small model, tried on a real one within some minutes: ``python -m tests.evidence``.
+
+Each variant of the suite `first-steps` is tried on the same scenarios, one after the other, until the time is over; the
+trials lie in a study's file under ``build/``, and another run goes on where the last one stopped. ``--write`` puts the
+table into the manual (`docs/evidence.md`, between its markers) and the trials beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import reyn_jupyter as reyn
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.comparison import Comparison
+from reyn_jupyter.evaluation.results.report import Report
+from reyn_jupyter.evaluation.statistics.rates import Rate
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
+BEGIN, END = "<!-- evidence: begin -->", "<!-- evidence: end -->"
+SUITE, BASE = "first-steps", "alone"
+CHECKS = ("state_reached", "right_action", "task_done")
+PARAMETERS = {"temperature": 0.0, "seed": 1, "max_tokens": 80}
+TIMEOUT = 900.0  # seconds a trial: a prompt alone takes a minute on two busy processors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="local/smollm2")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--scenarios", type=int, default=None, help="at most so many; all by default")
+    parser.add_argument("--only", nargs="*", default=None, help="variants of the suite, beside the first one")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    suite = reyn.load_suite(SUITE)
+    variants = variants_of(suite, given.model, given.only)
+    folder = ROOT / "build" / "evidence"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', given.model)}.sqlite"
+    most = min(given.scenarios or len(suite.scenarios), len(suite.scenarios))
+    with reyn.Study(file, suite=suite, timeout=TIMEOUT) as study:
+        with after(60 * given.minutes) as is_over:
+            for number in range(
+                1, most + 1
+            ):  # scenario by scenario, so that variants can be compared at any time
+                study.run(*variants, n=number, repeats=2)
+                if is_over():
+                    break
+        report = study.report()
+        print(table(report))
+        if given.write:
+            page = PAGE.read_text(encoding="utf-8")
+            head, _, rest = page.partition(BEGIN)
+            tail = rest.partition(END)[2]
+            PAGE.write_text(f"{head}{BEGIN}\n{table(report)}\n{END}{tail}", encoding="utf-8")
+            study.export(PAGE.parent / "evidence" / f"{file.stem}.parquet")
+
+
+def variants_of(suite: Suite, model: str, only: list[str] | None = None) -> list[Variant]:
+    """Return the suite's variants on a model, the one without any help first."""
+    names = [name for name in suite.variants if only is None or name == BASE or name in only]
+    return [suite.variants[name].but(name, model=model, parameters=PARAMETERS) for name in names]
+
+
+@contextmanager
+def after(seconds: float) -> Iterator[Callable[[], bool]]:
+    """Interrupt what runs in the block after so many seconds, as a person would; yield what says whether it did."""
+    rings: list[int] = []
+
+    def ring(number: int, _: object) -> None:
+        rings.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield lambda: bool(rings)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def table(report: Report) -> str:
+    """Return one line a variant: its rates, how far its first one is from the base, what a trial takes, what failed."""
+    evidence = report.evidence
+    titles = [f"{evidence.check(name).title}" for name in CHECKS]
+    lines = [
+        f"| | trials | {' | '.join(titles)} | against `{BASE}`, points | tokens | s | failing trials |",
+        f"| --- | --- | {' | '.join('---' for _ in titles)} | --- | --- | --- | --- |",
+    ]
+    against = {each.b: each for each in report.comparisons if each.a == BASE and each.check.name == CHECKS[0]}
+    for name, figures in report.figures.items():
+        effort = report.efforts[name]
+        rates = [_rate(figures[check].found) for check in CHECKS]
+        did = [f"{each.kind.value} {each.times}" for each in report.did_instead if each.variant == name]
+        trials = getattr(figures[CHECKS[0]].found, "trials", 0)
+        lines.append(
+            f"| `{name}` | {trials} | {' | '.join(rates)} | {_difference(against.get(name))} | "
+            f"{effort.tokens:,.0f} | {effort.seconds:.0f} | {', '.join(did[:3])} |"
+        )
+    return "\n".join(lines)
+
+
+def _rate(found: object) -> str:
+    if not isinstance(found, Rate):
+        return "–"
+    return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+
+
+def _difference(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "–"
+    found, low, high = comparison.difference, comparison.difference.low, comparison.difference.high
+    if low is None or high is None:
+        return "–"
+    return f"{100 * found.estimate:+.0f} ({100 * low:+.0f} to {100 * high:+.0f})"
+
+
+if __name__ == "__main__":
+    main()
