@@ -17,12 +17,16 @@ from reyn_jupyter.support.import_path import protect_imports
 protect_imports()  # before anything else is imported: see there
 
 if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.datasets.dataset import Dataset
+    from reyn_jupyter.evaluation.inspect_logs.log import read_inspect_log
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
     from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
     from reyn_jupyter.evaluation.plan.suite import Claim, Suite
     from reyn_jupyter.evaluation.plan.variant import Variant
     from reyn_jupyter.evaluation.run.budget import Budget
+    from reyn_jupyter.evaluation.run.concurrency import Concurrency
     from reyn_jupyter.evaluation.study import Study
+    from reyn_jupyter.evaluation.suites import load_suite
     from reyn_jupyter.notebook.export import export
     from reyn_jupyter.notebook.frame_viewing import view
     from reyn_jupyter.runtime.namespace.functions import action
@@ -39,6 +43,8 @@ __all__ = [
     "Budget",
     "Catalog",
     "Claim",
+    "Concurrency",
+    "Dataset",
     "Expected",
     "Gold",
     "ResultFrame",
@@ -51,6 +57,8 @@ __all__ = [
     "action",
     "export",
     "load_ipython_extension",
+    "load_suite",
+    "read_inspect_log",
     "session",
     "tools",
     "unload_ipython_extension",
@@ -62,6 +70,8 @@ _PUBLIC = {
     "Budget": "reyn_jupyter.evaluation.run.budget",
     "Catalog": "reyn_jupyter.evaluation.plan.frozen_catalog",
     "Claim": "reyn_jupyter.evaluation.plan.suite",
+    "Concurrency": "reyn_jupyter.evaluation.run.concurrency",
+    "Dataset": "reyn_jupyter.evaluation.datasets.dataset",
     "Expected": "reyn_jupyter.evaluation.plan.scenario",
     "Gold": "reyn_jupyter.evaluation.plan.scenario",
     "ResultFrame": "reyn_jupyter.runtime.record.result_frame",
@@ -73,6 +83,8 @@ _PUBLIC = {
     "Trace": "reyn_jupyter.runtime.record.trace",
     "action": "reyn_jupyter.runtime.namespace.functions",
     "export": "reyn_jupyter.notebook.export",
+    "load_suite": "reyn_jupyter.evaluation.suites",
+    "read_inspect_log": "reyn_jupyter.evaluation.inspect_logs.log",
     "session": "reyn_jupyter.sessions.current",
     "view": "reyn_jupyter.notebook.frame_viewing",
 }
