@@ -46,9 +46,8 @@ def main() -> None:
     most = min(given.scenarios or len(suite.scenarios), len(suite.scenarios))
     with reyn.Study(file, suite=suite, timeout=TIMEOUT) as study:
         with after(60 * given.minutes) as is_over:
-            for number in range(
-                1, most + 1
-            ):  # scenario by scenario, so that variants can be compared at any time
+            # Scenario by scenario, so that the variants can be compared at any time.
+            for number in range(1, most + 1):
                 study.run(*variants, n=number, repeats=2)
                 if is_over():
                     break

@@ -327,8 +327,10 @@ class RouterLoop:
 
     def _choice(self, forced: str | None, before: ForcedChoice | None) -> ForcedChoice | None:
         """Return the choice of a forced tool, the one before where that is being made still; None without one."""
-        if forced is None or (before is not None and before.tool == forced):
-            return None if forced is None else before
+        if forced is None:
+            return None
+        if before is not None and before.tool == forced:
+            return before
         caller = self._caller
         return ForcedChoice(forced, self._choice_forms, caller.model, caller.choice_form)
 

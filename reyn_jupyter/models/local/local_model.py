@@ -19,7 +19,7 @@ from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier,
 from reyn_jupyter.models.context_length import served_context
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.model_server import SERVERS, SLOTS, ModelServer, ServerAddress, check_file
-from reyn_jupyter.models.local.tool_text import CallFilter, read_reply, reply_grammar, with_tools
+from reyn_jupyter.models.local.tool_text import TaggedCallFilter, read_reply, reply_grammar, with_tools
 from reyn_jupyter.models.prices import Price
 from reyn_jupyter.models.providers import LOCAL_SILENCE
 
@@ -109,7 +109,9 @@ class LocalModel:
         for again in (True, False):
             address = await asyncio.to_thread(self._server.started)
             try:
-                response = await self._inner(address).complete(asked, CallFilter(hear) if on_text else None)
+                response = await self._inner(address).complete(
+                    asked, TaggedCallFilter(hear) if on_text else None
+                )
             except ModelError as error:
                 if await asyncio.to_thread(self._server.is_up, address):
                     raise self._own_words(error) from None

@@ -104,7 +104,7 @@ def read_reply(
     return ("", (call,)) if call is not None and end == len(body) else (text, ())
 
 
-class CallFilter:
+class TaggedCallFilter:
     """A listener for streamed text that hears none of what may be a call.
 
     Args:
