@@ -32,7 +32,7 @@ from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.text_calls import QUOTED, text_calls
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import LoopBudget
-from reyn_jupyter.router.two_steps import Stage, TwoSteps
+from reyn_jupyter.router.two_steps import Stage, TwoSteps, forget_choice
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.large_values import look_through
@@ -153,7 +153,6 @@ class RouterLoop:
         run.budget = budget
         unread = Message("user", f"[{count(len(text), 'character')}: interrupted before they were read]")
         state = TurnState([unread], notes=[*notes, *self._notes], notes_if_sent=tuple(notes_if_sent))
-        state.repeats = Repeats() if self._options.stop_repeats else None
         run.reword = partial(_in_short, state) if self._options.short_errors else None
         try:
             asked = await look_through(text, lambda: self._services.redactor.text(clean(text)))
@@ -204,6 +203,7 @@ class RouterLoop:
         nudged, most = False, limits.max_steps
         offered: Message | None = None
         two_steps = self._two_steps(offer)
+        state.repeats = self._repeats(two_steps)
         choice: ForcedChoice | None = None
         while state.step + budget.inner_steps < most:
             budget.begin_step()
@@ -227,6 +227,7 @@ class RouterLoop:
                 await self._calls.run(
                     state, reply, stage.offer.encoder, run, limits.calls_per_completion, writes, flags
                 )
+                forget_choice(state, run)
                 if self._options.constrain_names:
                     offer = self._caller.offer(run)
                 if state.is_stuck:
@@ -284,6 +285,10 @@ class RouterLoop:
         inspect = next((each for each in offer.tools.specs if each["function"]["name"] == "inspect"), None)
         services = self._services
         return TwoSteps(services.search, inspect, services.redactor.value)
+
+    def _repeats(self, two_steps: TwoSteps | None) -> Repeats | None:
+        """Return what holds repeated calls; in two steps an action was chosen once more before it is called so."""
+        return Repeats(patience=1 if two_steps is None else 0) if self._options.stop_repeats else None
 
     async def _stage(self, two_steps: TwoSteps | None, state: TurnState, run: Run, offer: Offer) -> Stage:
         """Return what the next request offers and forces."""

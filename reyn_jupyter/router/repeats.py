@@ -41,9 +41,14 @@ class _First:
 
 
 class Repeats:
-    """What ran in one turn, and which calls of the last reply were held."""
+    """What ran in one turn, and which calls of the last reply were held.
 
-    def __init__(self) -> None:
+    Args:
+        patience: how often a call is pointed to its result before the turn is closed.
+    """
+
+    def __init__(self, patience: int = 1) -> None:
+        self._patience = patience
         self._first: dict[bytes, _First] = {}
         self._changes = 0  # calls so far that may have changed something
         self._last: bytes | None = None
@@ -57,7 +62,7 @@ class Repeats:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether the last reply was nothing but held calls, and one of them had been pointed out before."""
+        """Return whether the last reply was nothing but held calls, and one of them was pointed out often enough."""
         return self._again and self._held == self._calls
 
     def hold(self, call: ToolCall, planned: PlannedCall, run: Run) -> str | None:
@@ -74,7 +79,7 @@ class Repeats:
             return None
         first.again += 1
         self._held += 1
-        self._again |= first.again > 1
+        self._again |= first.again > self._patience
         came = "its result stands there" if first.ok else "it failed, as it would again"
         short = len(first.text.encode()) <= SHORT
         said = f":\n{first.text}" if short else "."

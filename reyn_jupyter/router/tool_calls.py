@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.catalog.names import NameEncoder
+from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
 from reyn_jupyter.models.base import Attachment, Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.model_call import LARGE, Reply, TurnState
@@ -154,7 +154,9 @@ class ToolCalls:
         self, state: TurnState, call: ToolCall, planned: PlannedCall, run: Run, flags: tuple[Flag, ...]
     ) -> PlannedCall | None:
         """Return what points a call to the result that it has already; None where it may run."""
-        said = None if state.repeats is None else state.repeats.hold(call, planned, run)
+        if state.repeats is None or call.name == CHOOSE:
+            return None
+        said = state.repeats.hold(call, planned, run)
         if said is None:
             return None
         state.helped["repeats"] += 1
@@ -181,7 +183,7 @@ class ToolCalls:
 
     @staticmethod
     def _ran(state: TurnState, call: ToolCall, planned: PlannedCall, outcome: Outcome, run: Run) -> None:
-        if state.repeats is not None and not planned.stands_in:
+        if state.repeats is not None and not planned.stands_in and call.name != CHOOSE:
             state.repeats.ran(call, planned, outcome, state.step, run)
 
     async def _run_stretch(

@@ -27,7 +27,7 @@ PAGES = 5
 _QUERY = 1_000  # characters of the request that are searched with
 _BLOB = "[blob:"
 _REPEATED = 400  # bytes of the request that are said again
-FILL_NUDGE = "(Call {name} now. Take its arguments from this request: {request})"
+FILL_NUDGE = "(Take the arguments from this request: {request})"
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,13 @@ class TwoSteps:
         self._again = wrong and not self._again
 
     def _filling(self, action: Action, request: str) -> Stage:
-        """Offer the chosen action alone. The request is said again, or small models fill in what the schema says."""
+        """Offer the chosen action alone. The request is said again once results stand between."""
         encoder = NameEncoder([action.name])
         spec = self._redact(direct_tool(action, encoder))
         name = spec["function"]["name"]
-        nudge = Message("user", FILL_NUDGE.format(name=name, request=clip(request, _REPEATED)))
+        nudge = None
+        if self._acted:
+            nudge = Message("user", FILL_NUDGE.format(request=clip(request, _REPEATED)))
         return Stage(Offer("universal", ToolSet((spec,)), encoder), name, nudge=nudge)
 
     def _choice(self, run: Run, state: TurnState) -> Offer:
@@ -128,6 +130,18 @@ class TwoSteps:
             )
             found = [action for action, _ in answer.hits if run.snapshot.get(action.name) is not None]
         return (*found, *_others(run.snapshot.actions, found, most - len(found)))
+
+
+def forget_choice(state: TurnState, run: Run) -> None:
+    """Take a choice out of the conversation, once it was made: it is in the record, and says nothing by itself.
+
+    Small models copy what stands near: with the choice before it, a call gets the action's name as its argument.
+    """
+    calls = next(
+        (message.tool_calls for message in reversed(state.messages) if message.role == "assistant"), ()
+    )
+    if run.discovery.chosen is not None and [call.name for call in calls] == [CHOOSE]:
+        del state.messages[state.logged :]
 
 
 def _others(actions: Sequence[Action], known: Sequence[Action], most: int) -> list[Action]:

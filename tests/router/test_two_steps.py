@@ -38,15 +38,13 @@ def test_an_action_is_chosen_from_a_short_list_and_then_offered_alone(workspace:
     assert choices(first)[0] == "file__read" and len(choices(first)) <= 8
     assert (second.tool_choice, second.tools.names) == ("file__read", ("file__read",))
     assert second.tools.specs[0]["function"]["parameters"]["required"] == ["path"]
-    assert (
-        "Read the file notes.txt" in second.messages[-1].content
-        and len(third.messages) == len(second.messages) + 1
-    )
+    # The choice is scaffolding: what the model reads next is the request alone, then the call and its result.
+    assert second.messages == first.messages and second.messages[-1].content == "Read the file notes.txt"
+    assert [call.name for message in third.messages for call in message.tool_calls] == ["file__read"]
+    assert len(third.messages) == len(second.messages) + 2
     assert third.tool_choice == "auto" and choices(third) == choices(first)
     logged = [message for step in trace.steps for message in step.requested.messages]
-    assert [each["role"] for each in logged if each["role"] != "system"] == [
-        "user", "assistant", "tool", "user", "assistant", "tool",
-    ]  # fmt: skip
+    assert [each["role"] for each in logged if each["role"] != "system"] == ["user", "assistant", "tool"]
     assert all(valid_history(request) for request in s.model.requests)
     assert [each.ok for each in trace.calls] == [True, True] and trace.calls[1].label == "file__read"
     assert (trace.status, trace.answer) == ("ok", "It says so.")
@@ -61,6 +59,39 @@ def test_the_prompt_tells_of_choosing_and_names_no_action_and_no_listing(workspa
     assert "choose_action" in system and "list_actions" not in system and "MUST be" not in system
     assert [each.name.text for each in s.catalog.actions if each.name.text in system] == []
     assert not any("list-first" in each for each in trace.started.mandates)
+
+
+def test_the_request_is_said_again_where_results_stand_between(workspace: Path) -> None:
+    read = (choose("file__read"), call("file__read", path="notes.txt"))
+    s = session(workspace, *read, choose("file__list"), call("file__list"), "Done.", config=TWO)
+    s.ask("Read the file notes.txt, then list the folder")
+    fill, again = s.model.requests[1], s.model.requests[3]
+
+    assert "Read the file notes.txt, then" in again.messages[-1].content and again.messages[-1].role == "user"
+    assert [message.role for message in fill.messages] == ["system", "user"]
+    assert all(valid_history(request) for request in s.model.requests)
+
+
+def test_a_call_that_is_chosen_and_filled_again_is_not_made_twice(workspace: Path) -> None:
+    """A small model never stops by itself: an order, a payment or a deletion would be made until the limit."""
+    write = (choose("file__write"), call("file__write", path="a.txt", content="one"))
+    s = session(workspace, *write, *write, "It is written.", config=TWO, tier="light")
+    trace = s.ask("Write one into a.txt", approve="all")
+    acts = [each for each in trace.calls if each.label == "file__write"]
+
+    assert [each.ok for each in acts] == [True, True]
+    assert len(s.model.requests) == 5 and s.model.requests[-1].tool_choice == "none"
+    assert (trace.status, trace.answer) == ("ok", "It is written.")
+    assert trace.ended.helped == {"repeats": 1, "closed": 1}
+
+
+def test_another_call_of_the_same_action_runs(workspace: Path) -> None:
+    first = (choose("file__write"), call("file__write", path="a.txt", content="one"))
+    second = (choose("file__write"), call("file__write", path="b.txt", content="two"))
+    s = session(workspace, *first, *second, "Both are written.", config=TWO, tier="light")
+    trace = s.ask("Write one into a.txt and two into b.txt", approve="all")
+
+    assert (workspace / "b.txt").read_text() == "two" and trace.ended.helped == {}
 
 
 def test_the_next_page_has_others_and_the_last_one_promises_none(workspace: Path) -> None:
