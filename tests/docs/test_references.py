@@ -27,6 +27,7 @@ PAGES = [
 DOTTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\([^`]*\))?`")
 WORD = re.compile(r"`([A-Za-z_]\w*)(?:\([^`]*\))?`")
 FILE = re.compile(r"(?<![\w./*{-])((?:[\w-]+/)*[\w-]+\.(?:py|md))\b(?![/*{])")
+NAMING = re.compile(r"#.*(?:`|\.py|\.md)")  # a line whose comment names something
 # Names that a text makes up to explain something, and attributes of objects that other packages or a page own.
 EXAMPLES = {
     *(
@@ -77,14 +78,21 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all of a module's tree: to walk through it takes as long as to read it."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache
 def prose(path: Path) -> tuple[str, ...]:
     """Return the docstrings and comments of a module, or a page without its code blocks."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return (re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL),)
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
-    documented = [node for node in ast.walk(tree_of(path)) if isinstance(node, DEFINITIONS)]
+    # Most modules have no comment that names anything, and to read one token by token takes long.
+    lines = io.StringIO(text if NAMING.search(text) else "").readline
+    comments = [each.string for each in tokenize.generate_tokens(lines) if each.type == tokenize.COMMENT]
+    documented = [node for node in nodes_of(path) if isinstance(node, DEFINITIONS)]
     return (*comments, *(ast.get_docstring(node) or "" for node in documented))
 
 
@@ -121,7 +129,7 @@ def exported() -> dict[str, set[str]]:
     for path in SOURCES:
         names = {name for statement in tree_of(path).body for name in bound_by(statement)}
         if path.name == "__init__.py":
-            imports = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
+            imports = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom)]
             names |= {alias.asname or alias.name for node in imports for alias in node.names}
         found[module_of(path)] = names
     return found
@@ -133,7 +141,7 @@ def members() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for path in SOURCES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 key = node.name.lower()
                 found.setdefault(key, set()).update(attributes(node))
@@ -151,12 +159,12 @@ def words() -> set[str]:
     for path in SOURCES:
         documented = {
             id(node.body[0].value)
-            for node in ast.walk(tree_of(path))
+            for node in nodes_of(path)
             if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None
             if isinstance(node.body[0], ast.Expr)
         }
         found.update(part for part in path.relative_to(PACKAGE).with_suffix("").parts)
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             for _, value in ast.iter_fields(node):
                 if isinstance(value, str) and not (isinstance(node, ast.Constant) and id(node) in documented):
                     found.update(re.findall(r"\w+", value))
@@ -170,10 +178,18 @@ def keys() -> set[str]:
     return set(re.findall(r"^\| `([\w.]+)`", page, re.MULTILINE))
 
 
-def ends_with(module: str, name: str) -> bool:
-    return f".{module}".endswith(f".{name}")
+@cache
+def endings() -> dict[str, set[str]]:
+    """Return what the modules define, by every end of their dotted names."""
+    found: dict[str, set[str]] = {}
+    for module, names in exported().items():
+        parts = module.split(".")
+        for at in range(len(parts)):
+            found.setdefault(".".join(parts[at:]), set()).update(names)
+    return found
 
 
+@cache
 def elsewhere(head: str) -> bool:
     """Return whether a name begins with something of Python or of another package."""
     if head in dir(builtins) or head in sys.stdlib_module_names or head == "tests":
@@ -183,14 +199,13 @@ def elsewhere(head: str) -> bool:
     )
 
 
+@cache
 def resolves(name: str) -> bool:
     parts = name.removeprefix("reyn_jupyter.").removeprefix("reyn.").split(".")
     if name == "reyn_jupyter" or parts[-1] in FILE_ENDINGS or name in keys():
         return True
     owner, last = ".".join(parts[:-1]), parts[-1]
-    if any(ends_with(module, ".".join(parts)) for module in exported()):
-        return True
-    if any(ends_with(module, owner) and last in names for module, names in exported().items()):
+    if ".".join(parts) in endings() or last in endings().get(owner, set()):
         return True
     objects = members().get(parts[-2].replace("_", "").lower(), set()) if len(parts) > 1 else set()
     return last in objects or elsewhere(parts[0])

@@ -14,6 +14,7 @@ from typing import Any
 from jupyter_client.manager import KernelManager
 
 TIMEOUT = 120.0  # seconds without a word, for a machine that is slow and busy
+AGAIN = 10.0  # seconds until a person whose interrupt did nothing interrupts again
 PREPARE = """
 %load_ext reyn_jupyter
 import asyncio, time
@@ -124,16 +125,21 @@ class Kernel:
         Args:
             cell: its id, as a front end sends it.
             answers: what the person types; None means that nobody is there.
-            interrupt_at: interrupt the kernel once this text was drawn or printed.
+            interrupt_at: interrupt the kernel once this text was drawn or printed, and again where it goes on, as a
+                person does: Python hears a signal that came just before a `time.sleep` after it.
         """
         waiting = list(answers or ())
         identity = self.send(code, cell=cell, allow_stdin=answers is not None)
         done = Cell()
         began = heard = time.monotonic()
+        interrupted: float | None = None
         while True:
             message = self._next(heard)
             if message is None:
                 self._answer(done, waiting, identity)
+                if interrupted is not None and time.monotonic() - interrupted > AGAIN:
+                    interrupted = time.monotonic()
+                    self.interrupt()
                 continue
             heard = time.monotonic()
             if message["parent_header"].get("msg_id") != identity:
@@ -145,6 +151,7 @@ class Kernel:
             done.messages.append(message)
             if interrupt_at is not None and interrupt_at in f"{done.text}{done.printed}":
                 interrupt_at, began = None, time.monotonic()
+                interrupted = began
                 self.interrupt()
         done.seconds = time.monotonic() - began
         while done.reply == {}:

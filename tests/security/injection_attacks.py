@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -189,10 +190,12 @@ class World:
     def state(self) -> dict[str, object]:
         """What there is to lose, so that two states are equal only where nothing happened."""
         files: dict[str, object] = {
-            str(place.relative_to(self.root)): (status.st_size, status.st_mtime_ns)
-            for place in self.root.rglob("*")
-            if place.is_file() and "index.sqlite" not in place.name
-            for status in [place.stat()]
+            path: (status.st_size, status.st_mtime_ns)
+            for folder, _, names in os.walk(self.root)
+            for name in names
+            if "index.sqlite" not in name
+            for path in [f"{folder}/{name}"]
+            for status in [os.lstat(path)]
         }
         journal = self.journal.read_text(encoding="utf-8") if self.journal.exists() else ""
         return {

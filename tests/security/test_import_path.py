@@ -141,6 +141,7 @@ def test_what_a_library_imports_in_its_own_tasks_is_not_looked_for_there_either(
         """
         import os, reyn_jupyter as reyn
         os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_API_BASE": "http://127.0.0.1:9/v1"}
+        reyn.session().configure("router.limits.retries", 0)
         print(reyn.session().ask("hello", model="openai/gpt-4o-mini").status)
         """,
         clone,

@@ -178,22 +178,27 @@ def resolve_inputs(
     return made
 
 
-def _is_too_large(value: Any) -> bool:
-    """Return whether a value holds more than inputs may. What stands at many places counts at each; none is copied."""
-    left, pending = _LARGEST, [value]
-    while pending:
-        each = pending.pop()
-        left -= 1
-        if isinstance(each, str):
-            left -= len(each)
-        elif isinstance(each, Mapping):
-            left -= sum(len(str(key)) for key in each)
-            pending += each.values()
-        elif isinstance(each, list | tuple):
-            pending += each
-        if left < 0:
-            return True
-    return False
+def _is_too_large(value: Mapping[str, Any]) -> bool:
+    """Return whether inputs hold more than they may. What stands at many places counts at each, and is read once."""
+    left = _LARGEST
+    level: dict[int, tuple[Any, int]] = {id(value): (value, 1)}  # a mapping or list, and at how many places
+    while level:
+        below: dict[int, tuple[Any, int]] = {}
+        for each, times in level.values():
+            left -= times * len(each)
+            parts = each
+            if isinstance(each, Mapping):
+                left -= times * sum(len(str(key)) for key in each)
+                parts = each.values()
+            if left < 0:
+                return True
+            for part in parts:
+                if isinstance(part, str):
+                    left -= times * len(part)
+                elif isinstance(part, Mapping | list | tuple):
+                    below[id(part)] = part, times + below.get(id(part), (part, 0))[1]
+        level = below
+    return left < 0
 
 
 def escape_literal(value: Any) -> Any:

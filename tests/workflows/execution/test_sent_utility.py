@@ -367,7 +367,10 @@ def test_the_time_of_a_run_counts_on_workers_too(
 
 
 def test_the_end_of_the_scheduler_begins_no_further_input(bench: Workshop, tmp_path: Path) -> None:
-    with Cluster(tmp_path / "cluster", workers=1) as made, Client(made.address) as client:
+    with (
+        Cluster(tmp_path / "cluster", workers=1) as made,
+        Client(made.address, timeout=10) as client,  # so long it looks for a scheduler that went
+    ):
         until(lambda: len(workers_of(client)) == 1)
 
         def hear(done: MappedRun) -> None:
