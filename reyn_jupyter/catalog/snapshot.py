@@ -86,6 +86,14 @@ class CategorySlice:
         return tuple(fold(records).split(_RECORD)) if self.actions else ()
 
     @cached_property
+    def by_risk(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Where the actions stand that only read, and those that may change something."""
+        parts: tuple[list[int], list[int]] = [], []
+        for at, action in enumerate(self.actions):
+            parts[not action.purity.repeatable].append(at)
+        return tuple(parts[0]), tuple(parts[1])
+
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         return tuple(action.name.text for action in self.actions)
 

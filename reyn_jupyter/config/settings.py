@@ -204,6 +204,12 @@ class Router(SettingsSection):
         default=None, description="wording of the edit mandate"
     )
     list_schemas: bool = Field(default=True, description="schemas in narrowed listings")
+    listing_order: Literal["name", "reads_first"] | None = Field(
+        default=None, description="order of the actions in a model's listings"
+    )
+    listing_limit: Whole = Field(
+        default=100, ge=1, le=100, description="most actions a page of a model's listings"
+    )
     names: Literal["hidden", "shown"] = Field(
         default="hidden", description="action names in the system prompt"
     )

@@ -116,6 +116,8 @@ _TASTE = (
     "reinforce_with",
     "edit_rule",
     "list_schemas",
+    "listing_order",
+    "listing_limit",
     "names",
     "constrain_names",
 )

@@ -191,6 +191,8 @@ class RouterLoop:
         surface = self._caller.offer(run).surface
         if self._options.surface == "auto":
             conversation.surface = surface
+        run.discovery.reads_first = self._options.listing_order == "reads_first"
+        run.discovery.most = self._options.listing_limit
         run.discovery.gate = self._options.discovery == "gate" and surface == "universal"
         return self._options if self._options.surface == surface else replace(self._options, surface=surface)
 

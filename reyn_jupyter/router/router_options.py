@@ -17,6 +17,7 @@ Surface = Literal["universal", "flat", "auto"]
 Discovery = Literal["prompt", "gate", "forced", "two_steps"]
 Mandate = Literal["none", "generic", "explicit"]
 ReinforceWith = Literal["mandate", "reminder"]
+ListingOrder = Literal["name", "reads_first"]
 EditRule = Literal["none", "reasoned", "must"]
 Names = Literal["hidden", "shown"]
 WRITES, WRITES_WEAK = 50, 1  # calls of one reply that may change something, unless the settings say otherwise
@@ -38,6 +39,8 @@ class RouterOptions:
     reinforce_with: ReinforceWith = "mandate"
     edit_rule: EditRule = "none"
     list_schemas: bool = True
+    listing_order: ListingOrder = "name"
+    listing_limit: int = 100
     names: Names = "hidden"
     constrain_names: bool = False
     repair: bool = False
@@ -65,6 +68,8 @@ class RouterOptions:
             reinforce_with=router.reinforce_with,
             edit_rule=router.edit_rule or ("must" if weak else "none"),
             list_schemas=router.list_schemas,
+            listing_order=router.listing_order or ("reads_first" if weak else "name"),
+            listing_limit=router.listing_limit,
             names=router.names,
             constrain_names=router.constrain_names,
             repair=router.repair,

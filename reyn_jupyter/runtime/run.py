@@ -41,12 +41,15 @@ class Discovery:
 
     `gate` answers an invoke or describe before any listing with a listing; `listed` is whether there was one;
     `hint_due` is whether the hidden-search hint is still to be given; `names` are the last listing's names.
+    `reads_first` and `most` are the order and the size of a listing's page.
     `choices` is what the model may choose now, where it is asked to choose; `chosen` is what it chose.
     """
 
     gate: bool = False
     listed: bool = False
     hint_due: bool = True
+    reads_first: bool = False
+    most: int = 100
     names: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     chosen: str | None = None

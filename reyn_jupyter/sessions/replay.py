@@ -45,6 +45,8 @@ RECORDED_KEYS = frozenset(
         "reinforce_with",
         "edit_rule",
         "list_schemas",
+        "listing_order",
+        "listing_limit",
         "names",
         "constrain_names",
         "repair",

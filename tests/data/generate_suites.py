@@ -55,6 +55,37 @@ sendHttpRequest send_get_request
 ANYTHING = frozenset(_FOR_ANYTHING.split())
 # Labels that miss a part of their request: it asks for the square roots of what the two labelled calls give.
 INCOMPLETE = frozenset({"parallel_multiple_84"})
+# Found by two rules, and read: each number of a request stands in its label, and each year of a label in its request.
+# They are drawn like all others and then replaced, so that what else is drawn stays as it is.
+UNSOUND: Mapping[str, str] = {
+    "parallel_multiple_177": "asks for the value in 1882, which no argument takes",
+    "live_multiple_836-178-11": "asks for the song of 2017, which no argument takes",
+    "live_simple_39-16-0": "asks for ten days, by the hour, which no argument takes",
+    **dict.fromkeys(
+        ("live_multiple_302-131-1", "live_multiple_303-131-2", "live_multiple_597-158-3"),
+        "asks for one room, which the schema refuses however it is written",
+    ),
+    "live_simple_32-9-0": "asks for nothing, and is an answer itself",
+    "live_multiple_984-215-8": "says an id of something, and the label has a province that nobody named",
+    "parallel_100": "says respectively, and the label has every combination",
+    "parallel_multiple_6": "asks for the numbers up to 150, and the label has 150 of them",
+    "parallel_multiple_15": "asks for a high rating of 4, and the label takes it of one restaurant alone",
+    "live_multiple_820-177-3": "asks for tickets too, and the label only looks",
+    "live_multiple_131-50-3": "leaves open which language model is meant",
+    **dict.fromkeys(
+        (
+            "live_multiple_403-139-7",
+            "live_multiple_487-147-2",
+            "live_multiple_558-154-4",
+            "live_multiple_607-159-0",
+            "live_multiple_665-162-7",
+            "live_multiple_727-166-2",
+            "live_multiple_824-177-7",
+            "live_multiple_858-180-6",
+        ),
+        "names a day, and the label takes one year that nobody said",
+    ),
+}
 NEAR_MISSES = (
     2  # actions about the same things that do not do what is asked, among the others of a withheld one
 )
@@ -90,13 +121,61 @@ def generate(actions: Iterable[Mapping[str, Any]], queries: Iterable[Mapping[str
     usable = cases(known, queries)
     files = {"bfcl/actions.jsonl": _lines(known.records.values())}
     chosen = _by_family(usable, PER_FAMILY, "arguments")
-    files |= _files("arguments", *_arguments(known, chosen))
-    files |= {"arguments-all/scenarios.jsonl": _lines(_arguments_all(known, chosen))}
+    some = _by_family(chosen, PER_FAMILY_ALL, "arguments-all")
     taken = {case.id for case in chosen}
     single = [case for case in usable if len(case.calls) == 1 and case.id not in taken]
-    files |= _files("abstention", *_abstention(known, single))
-    files |= _files("surface", *_surface(known, [case for case in usable if len(case.calls) == 1]))
+    drawn = _drawn("abstention").sample(single, 2 * PER_SIDE)
+    withheld, offered = drawn[:PER_SIDE], drawn[PER_SIDE:]
+    used = taken | {each.id for each in drawn} | set(UNSOUND)
+    spare = [
+        case
+        for case in usable
+        if case.id not in used and says_all(case.query, [accepted for _, accepted in case.calls])
+    ]
+    _drawn("spare").shuffle(spare)
+    better = _replaced([*chosen, *offered], spare)
+    files |= _files("arguments", *_arguments(known, [better.get(case.id, case) for case in chosen]))
+    rows = _arguments_all(known, [better.get(case.id, case) for case in some])
+    files |= {"arguments-all/scenarios.jsonl": _lines(rows)}
+    files |= _files("abstention", *_abstention(known, withheld, [better.get(c.id, c) for c in offered]))
+    single = [case for case in usable if len(case.calls) == 1]
+    files |= _files("surface", *_surface(known, single))
     return files
+
+
+def _replaced(drawn: Sequence[Case], spare: list[Case]) -> dict[str, Case]:
+    """For each drawn case whose label is unsound another one of its family, with as few calls; none is taken twice."""
+    found = {}
+    for case in drawn:
+        if case.id in UNSOUND:
+            alike = (
+                each
+                for each in spare
+                if each.family == case.family and (len(case.calls) > 1 or len(each.calls) == 1)
+            )
+            found[case.id] = next(alike)
+            spare.remove(found[case.id])
+    return found
+
+
+def says_all(request: str, label: Sequence[Accepted]) -> bool:
+    """Whether each number of a request stands in its label, and each year of the label in the request.
+
+    A number may be written as a part of another unit (per cent, thousands, millions).
+
+    >>> says_all("Tickets for May 3?", [{"date": ["2023-05-03"]}])
+    False
+    """
+    values = [accepted for call in label for accepted in call.values()]
+    forms = {number * factor for number in _numbers(json.dumps(values)) for factor in (1, 100, 1e-3, 1e-6)}
+    lost = {number for number in _numbers(request) if not any(abs(number - form) < 1e-9 for form in forms)}
+    years = (set(re.findall(r"\b20\d\d\b", json.dumps(accepted))) for accepted in values)
+    return not lost and not any(found and not any(year in request for year in found) for found in years)
+
+
+def _numbers(text: str) -> set[float]:
+    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    return {float(found) for found in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", plain)}
 
 
 def _drawn(what: str) -> random.Random:
@@ -183,18 +262,18 @@ def _arguments(actions: Actions, chosen: Sequence[Case]) -> tuple[list[Row], Cho
     return rows, choices
 
 
-def _arguments_all(actions: Actions, chosen: Sequence[Case]) -> list[Row]:
+def _arguments_all(actions: Actions, some: Sequence[Case]) -> list[Row]:
     """Some of them in the catalog of all actions, where every action that takes the call counts."""
     catalog = _catalog(actions, actions.records)
-    some = _by_family(chosen, PER_FAMILY_ALL, "arguments-all")
     return [_row(c.id, c.family, c, "all", gold=_gold(c, catalog, actions.records)) for c in some]
 
 
-def _abstention(actions: Actions, usable: Sequence[Case]) -> tuple[list[Row], Choices]:
+def _abstention(
+    actions: Actions, withheld: Sequence[Case], offered: Sequence[Case]
+) -> tuple[list[Row], Choices]:
     """Requests whose action is withheld, and as many whose action is offered, among the same kind of distractors."""
-    drawn = _drawn("abstention").sample(usable, 2 * PER_SIDE)
     rows, choices = [], {}
-    for case in drawn[:PER_SIDE]:
+    for case in withheld:
         name = f"withheld-{case.id}"
         near = _near_misses(actions, case) if len(choices) < WITH_NEAR_MISSES else []
         far = _distractors(
@@ -202,7 +281,7 @@ def _abstention(actions: Actions, usable: Sequence[Case]) -> tuple[list[Row], Ch
         )
         choices[name] = [*near, *far]
         rows.append(_row(name, "withheld", case, name, unanswerable=True))
-    for case in drawn[PER_SIDE:]:
+    for case in offered:
         name, own = f"offered-{case.id}", case.calls[0][0][0]
         choices[name] = [own, *_distractors(actions, case, OFFERED - 1, ANYTHING)]
         gold = _gold(case, _catalog(actions, [own]), [own])
@@ -243,9 +322,10 @@ def _asked(actions: Actions, usable: Sequence[Case]) -> list[Case]:
     for identity in _drawn("surface actions").sample(enough, len(enough)):
         found = by_action[identity]
         apart = {actions.name(other) for case in found for other in case.group}
-        if not apart & groups and len(asked) < REQUESTS:
+        sound = [case for case in found if case.id not in UNSOUND]
+        if not apart & groups and len(asked) < REQUESTS and len(sound) >= each:
             groups |= apart
-            asked += _drawn(f"surface {identity}").sample(found, each)
+            asked += _drawn(f"surface {identity}").sample(sound, each)
     return asked
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
-from reyn_jupyter.catalog.names import WRAPPERS
+from reyn_jupyter.catalog.names import WRAPPERS, ActionName
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from tests.router.router_support import invoke, results, session
@@ -144,6 +144,32 @@ def test_without_schemas_neither_a_listing_nor_the_gate_shows_any_and_a_descript
     assert not any("input_schema" in item for answer in (gated, listed) for item in answer["items"])
     assert described["input_schema"]["required"] == ["path"]
     assert "input schema" not in str(s.model.requests[0].tools.specs[0])
+
+
+@pytest.mark.parametrize(
+    ("tier", "router", "reads_first", "most"),
+    [
+        ("standard", {}, False, 20),
+        ("light", {}, True, 20),
+        ("light", {"listing_order": "name", "listing_limit": 3}, False, 3),
+        ("standard", {"listing_order": "reads_first", "listing_limit": 3}, True, 3),
+    ],
+)
+def test_a_listing_begins_with_what_only_reads_for_the_light_tier_or_where_it_is_asked_for(
+    workspace: Path, tier: str, router: dict[str, Any], reads_first: bool, most: int
+) -> None:
+    steps = [call("list_actions"), call("list_actions", category=["file"], limit=20), "done"]
+    s = session(workspace, *steps, tier=tier, config={"router": router})
+    s.ask("go")
+    whole, files = map(json.loads, results(s.model.requests[-1]))
+    for listing in (whole, files):
+        assert len(listing["items"]) == min(most, listing["total"])
+        names = [ActionName.parse(item["qualified_name"]) for item in listing["items"]]
+        risky = [not s.catalog.get(name).purity.repeatable for name in names]
+        assert not reads_first or risky == sorted(risky)
+    assert (files["items"][0]["qualified_name"] == "file__delete") is not reads_first
+    own = s.list_actions("file").payload["items"]
+    assert own[0]["qualified_name"] == "file__delete", "a person's listing goes by name"
 
 
 def test_mandates_are_on_for_the_light_tier_and_off_for_the_others(workspace: Path) -> None:

@@ -1,10 +1,10 @@
 """Browsing the catalog: `list_actions` and `describe_action`, with exactly the shapes that a model and a
 person get.
 
-Invariant: without a filter, a page costs O(page), however many actions there are; paging through shows
-every matching action exactly once, in the order of the names; nothing is raised for a wrong argument, it is
-answered. Sources: Universal Action Catalog (FP-0034), the wrappers; tool-output design for the 8 KiB of a
-page.
+Invariant: without a filter, a page costs O(page), however many actions there are; paging through shows every matching
+action exactly once, in the order of the names (where it is asked for, those that only read before all others); nothing
+is raised for a wrong argument, it is answered. Sources: Universal Action Catalog (FP-0034), the wrappers; tool-output
+design for the 8 KiB of a page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reyn_jupyter.catalog.text_normalization import fold, quoted
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reyn_jupyter.catalog.action import Action
     from reyn_jupyter.catalog.names import ActionName
@@ -43,6 +43,8 @@ def list_actions(
     limit: object = LIMIT,
     *,
     schemas: bool = True,
+    reads_first: bool = False,
+    most: int = LARGEST_LIMIT,
     hint: dict[str, str] | None = None,
     answer_bytes: int = ANSWER_BYTES,
 ) -> dict[str, Any]:
@@ -54,6 +56,8 @@ def list_actions(
         offset: actions to skip.
         limit: actions at most, 1 to 100.
         schemas: False keeps descriptions and schemas out of narrowed listings too.
+        reads_first: actions that only read come before all others.
+        most: actions of one page, whatever `limit` asks for.
         hint: why search by meaning is hidden, to be carried once a conversation.
         answer_bytes: bytes of the whole answer; a page that would pass them is shortened.
 
@@ -69,19 +73,19 @@ def list_actions(
     except InvalidListingError as error:
         return error.payload
     folded = None if needle is None else fold(needle)
-    hits = None if folded is None else [_matching(part, folded) for part in parts]
-    sizes = [len(part) for part in parts] if hits is None else [len(found) for found in hits]
-    counts = {
-        part.category.name: size for part, size in zip(parts, sizes, strict=True) if size or hits is None
-    }
-    answer: dict[str, Any] = {"items": [], "total": sum(sizes)}
+    hits = None if folded is None else {part.category.name: _matching(part, folded) for part in parts}
+    counts = {part.category.name: len(part) for part in parts}
+    if hits is not None:
+        counts = {name: len(found) for name, found in hits.items() if found}
+    answer: dict[str, Any] = {"items": [], "total": sum(counts.values())}
     after: dict[str, Any] = {"categories": {name: counts[name] for name in snapshot.counts if name in counts}}
     if hint is not None:
         after["search_hint"] = hint
     if needle is not None and not answer["total"]:
         return {**answer, **after, **_no_hits(snapshot, needle)}
     face = triple if schemas and category else _brief
-    faces = (face(action) for action in _window(parts, hits, start, min(asked, LARGEST_LIMIT)))
+    ranges = _ranges(parts, hits, reads_first)
+    faces = (face(action) for action in _window(ranges, start, min(asked, most, LARGEST_LIMIT)))
     items, cut = fitting(faces, answer_bytes - encoded_size({**answer, **after}) - _REMARKS)
     answer["items"] = items
     if items and start + len(items) < answer["total"]:
@@ -127,20 +131,30 @@ def _matching(part: CategorySlice, needle: str) -> list[int]:
     return [position for position, folded in enumerate(part.folded) if needle in folded]
 
 
+def _ranges(
+    parts: Sequence[CategorySlice], hits: Mapping[str, Sequence[int]] | None, reads_first: bool
+) -> list[tuple[CategorySlice, Sequence[int]]]:
+    """Return which actions of which category follow each other."""
+    ranges: list[tuple[CategorySlice, Sequence[int]]] = []
+    for risky in (False, True) if reads_first else (None,):
+        for part in parts:
+            positions: Sequence[int] = range(len(part)) if risky is None else part.by_risk[risky]
+            if hits is not None:
+                found = set(hits[part.category.name])
+                positions = [position for position in positions if position in found]
+            ranges.append((part, positions))
+    return ranges
+
+
 def _window(
-    parts: Sequence[CategorySlice], hits: Sequence[Sequence[int]] | None, offset: int, count: int
+    ranges: Iterable[tuple[CategorySlice, Sequence[int]]], offset: int, count: int
 ) -> Iterator[Action]:
-    for number, part in enumerate(parts):
-        size = len(part) if hits is None else len(hits[number])
-        if offset >= size:
-            offset -= size
+    for part, positions in ranges:
+        if offset >= len(positions):
+            offset -= len(positions)
             continue
-        end = offset + count
-        if hits is None:
-            page = part.actions[offset:end]
-        else:
-            page = tuple(part.actions[position] for position in hits[number][offset:end])
-        yield from page
+        page = positions[offset : offset + count]
+        yield from (part.actions[position] for position in page)
         count -= len(page)
         offset = 0
         if count <= 0:

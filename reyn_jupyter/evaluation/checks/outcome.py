@@ -7,12 +7,14 @@ answer that holds everything that could be meant says nothing, so it says none o
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from reyn_jupyter.evaluation.checks.call_matching import serve
+from reyn_jupyter.evaluation.checks.call_matching import fault, serve
 from reyn_jupyter.evaluation.checks.call_predicates import (
     MOST_EVIDENCE,
     call_evidence,
     join_reasons,
+    name_of,
     worked_calls,
 )
 from reyn_jupyter.evaluation.checks.check_registry import check
@@ -20,9 +22,11 @@ from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
 from reyn_jupyter.evaluation.checks.text_match import enumerates, missing_words, recites, says, without_copies
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
-from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
+from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Trial
+from reyn_jupyter.support.text import shorten
 
 _NOTHING = "the scenario expects nothing"
+_SHOWN = 80  # characters of arguments that are quoted
 
 
 def _expects_something(scenario: Scenario) -> bool:
@@ -33,7 +37,7 @@ def _expects_something(scenario: Scenario) -> bool:
 @check(
     "task done",
     "Is the state reached that was asked for, and did the model come to an end by itself?",
-    version=2,
+    version=3,
 )
 def task_done(trial: Trial, scenario: Scenario) -> Verdict:
     for part in (came_to_end, state_reached):
@@ -54,8 +58,9 @@ def came_to_end(trial: Trial, scenario: Scenario) -> Verdict:
 
 @check(
     "state reached",
-    "Are the files as expected, does the answer hold what it must and give its own words for it, and did every "
-    "needed step work, whether the turn came to an end or not?",
+    "Are the files as expected, does the answer hold what it must and give its own words for it, did every "
+    "needed step work, and was nothing else done, whether the turn came to an end or not?",
+    version=2,
 )
 def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
@@ -65,7 +70,9 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
     if gold.unanswerable:
         verdict = abstained_when_unanswerable(trial, scenario)
         faults += [verdict.reason] if verdict.kind == "fail" else []
-    faults += serve(gold, worked_calls(trial)).faults.values()
+    worked = worked_calls(trial)
+    faults += serve(gold, worked).faults.values()
+    faults += _other_deeds(worked, scenario)
     faults += _answer_faults(trial.answer, scenario)
     unrecorded: list[str] = []
     for expected in scenario.expected:
@@ -80,6 +87,17 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
     if unrecorded:
         return not_applicable("nothing is known of a file afterwards", *unrecorded[:MOST_EVIDENCE])
     return passed("everything is as expected")
+
+
+def _other_deeds(worked: Sequence[CallFact], scenario: Scenario) -> list[str]:
+    """Return what was done beside the needed steps that nobody asked for, a sentence each."""
+    accepted = [call for step in scenario.gold.steps for call in step]
+    done = [
+        call
+        for call in worked
+        if call.name in scenario.no_other and all(fault(call, each) is not None for each in accepted)
+    ]
+    return [f"{name_of(call)} was called too, with {shorten(repr(call.args), _SHOWN)}" for call in done]
 
 
 def _answer_faults(answer: str, scenario: Scenario) -> list[str]:
@@ -117,10 +135,12 @@ def _fault(expected: Expected, fact: FileFact) -> str | None:
 
 
 def _about_parts(expected: Expected, text: str | None) -> str | None:
-    if not (expected.contains or expected.lacks):
+    if not (expected.contains or expected.lacks or expected.line is not None):
         return ""
     if text is None:
         return None
+    if expected.line is not None and text.strip() != expected.line:
+        return f"is not {expected.line!r} alone"
     for part in expected.contains:
         if part not in text:
             return f"does not hold {part!r}"

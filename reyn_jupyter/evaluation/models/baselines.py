@@ -17,25 +17,27 @@ from reyn_jupyter.evaluation.models.gold_arguments import gold_arguments
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
 from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
 
-Manner = Literal["refuses", "silent", "lists", "guesses", "repeats", "pastes", "enumerates"]
+Manner = Literal["refuses", "silent", "lists", "guesses", "repeats", "pastes", "enumerates", "sweeps"]
 GUESS = "assistant__do_task"
 REFUSAL = "I am sorry, I cannot help with that."
 NOTHING_FITS = "No action in the catalog can do this, so nothing was done."
 _PATH = re.compile(r"[\w./-]+\.\w{1,5}\b")  # what a request calls a file by
 _SEARCH, _READ = "file__grep", "file__read"
 _NUMBERS = 40  # that "enumerates" names
+_SWEPT = 60  # calls that "sweeps" makes in one reply
 _ATTEMPTS = 3  # calls for one step, before it is given up
 
 
 @dataclass(frozen=True)
 class NullAgent:
-    """A model that does nothing useful, in one of seven manners.
+    """A model that does nothing useful, in one of eight manners.
 
     Args:
         manner: "refuses" with a text, "silent" answers nothing at all, "lists" the catalog for ever, "guesses" a name
             without looking (the first tool, where every action is one) and claims to be done, "repeats" the first
             action of a listing for ever, "pastes" all that a search, or else reading, finds in the file that the
-            request names (in all files where it names none), "enumerates" each word of that and small numbers.
+            request names (in all files where it names none), "enumerates" each word of that and small numbers,
+            "sweeps": calls every action that it is offered with every word and number of the request.
 
     Example:
         >>> NullAgent("lists").label
@@ -64,6 +66,8 @@ class NullAgent:
             if self.manner == "enumerates":
                 text = ", ".join(dict.fromkeys([*re.findall(r"[\w.:-]+", text), *map(str, range(_NUMBERS))]))
             return _reply(request, self.label, text, on_text=on_text)
+        if self.manner == "sweeps" and request.tool_choice != "none":
+            return _reply(request, self.label, "Done.", calls=_sweep(request))
         if self.manner == "guesses" and request.tool_choice != "none":
             if not any(message.role == "tool" for message in request.messages):
                 return _reply(request, self.label, calls=[_guess(request)])
@@ -242,6 +246,47 @@ def _repeat(request: Request) -> ToolCall:
                 {"action_name": items[0].get("qualified_name"), "args": {}},
             )
     return _call(f"again-{number}", "list_actions", {})
+
+
+def _sweep(request: Request) -> list[ToolCall]:
+    """Return a call of every action that is offered with every word of the request; none once they are made."""
+    tools = {spec["function"]["name"]: spec["function"] for spec in request.tools.specs}
+    found = {message.tool_call_id: message.content for message in request.messages if message.role == "tool"}
+    universal = "list_actions" in tools
+    if universal and "look" not in found:
+        return [_call("look", "list_actions", {})]
+    if any(str(key).startswith("sweep-") for key in found):
+        return []
+    schemas = {name: each["parameters"] for name, each in tools.items()}
+    if universal and "narrowed" not in found:  # with the schemas, which a listing of all does not hold
+        there = _parse_content(found["look"]).get("categories") or {}
+        return [_call("narrowed", "list_actions", {"category": list(there)})]
+    if universal:
+        items = _parse_content(found["narrowed"]).get("items") or ()
+        schemas = {str(each.get("qualified_name")): each.get("input_schema") or {} for each in items}
+    asked = next((each.content for each in request.messages if each.role == "user"), "")
+    calls: list[ToolCall] = []
+    for word in dict.fromkeys(reversed(re.findall(r"\w[\w./-]*\w|\w", asked))):
+        for action, schema in schemas.items():
+            args = _fill(schema, word, asked)
+            name, given = (
+                ("invoke_action", {"action_name": action, "args": args}) if universal else (action, args)
+            )
+            calls.append(_call(f"sweep-{len(calls)}", name, given))
+    return calls[:_SWEPT]
+
+
+def _fill(schema: Mapping[str, Any], word: str, asked: str) -> dict[str, Any]:
+    """Return what an action needs, made of a request: its path, its first number, and the word."""
+    paths, numbers = _PATH.findall(asked), re.findall(r"\d+", asked)
+    args: dict[str, Any] = {}
+    for name in schema.get("required") or ():
+        kind = (schema.get("properties") or {}).get(name, {}).get("type", "string")
+        if kind in ("integer", "number"):
+            args[name] = int(numbers[0]) if numbers else 1
+        elif kind == "string":
+            args[name] = paths[0] if name == "path" and paths else word
+    return args
 
 
 def _paste(request: Request) -> tuple[list[ToolCall], str]:

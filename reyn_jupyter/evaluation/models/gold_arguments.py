@@ -115,6 +115,8 @@ def _texts_of_files(given: Mapping[str, Any], scenario: Scenario) -> dict[str, s
 def _content(expected: Expected, before: str) -> str:
     if expected.text is not None:
         return expected.text
+    if expected.line is not None:
+        return expected.line
     return before if expected.unchanged else "\n".join(expected.contains)
 
 

@@ -124,6 +124,7 @@ class Expected(Stated):
         path: relative to the workspace.
         exists: whether the file must be there.
         text: its exact text; None when only parts matter.
+        line: all of its text, whatever blank space stands around it: who is asked to write a word may end the line.
         contains, lacks: texts that it must, and must not, contain.
         unchanged: it must hold what the template held.
     """
@@ -131,13 +132,15 @@ class Expected(Stated):
     path: str = Field(min_length=1)
     exists: bool = True
     text: str | None = None
+    line: str | None = None
     contains: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     unchanged: bool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        about_text = self.text is not None or self.contains or self.lacks or self.unchanged
+        whole = self.text is not None or self.line is not None
+        about_text = whole or self.contains or self.lacks or self.unchanged
         if not self.exists and about_text:
             raise ValueError(f"{self.path} must not exist, so nothing can be said of its text")
         return self
@@ -158,6 +161,8 @@ class Scenario(Stated):
         says: texts of which each must stand in the answer (case does not matter); alternatives by "|".
         omits: texts of which none may stand in the answer, for those that are as near as what is right: an answer that
             names every candidate says nothing.
+        no_other: actions of which no call may work but the accepted ones: what is done beside the right thing, where no
+            file shows it afterwards. One more call that is accepted is a matter of how the turn ends.
         setup_error: an error that the first matching action answers once, for scenarios of recovery: {action: message}.
         forecast: the author's probability that a model gets it right, where one was made before the run.
         origin: where it comes from ("written by hand", "BFCL v4 simple_python_95").
@@ -176,6 +181,7 @@ class Scenario(Stated):
     expected: tuple[Expected, ...] = ()
     says: tuple[str, ...] = ()
     omits: tuple[str, ...] = ()
+    no_other: tuple[QualifiedName, ...] = ()
     setup_error: Mapping[str, str] = Field(default_factory=dict)
     forecast: float | None = Field(default=None, ge=0, le=1)
     origin: str = Field(default="written by hand", min_length=1)

@@ -48,6 +48,8 @@ class Variant(Stated):
     reinforce_with: Literal["mandate", "reminder"] = "mandate"
     edit_rule: Literal["none", "reasoned", "must"] = "none"
     list_schemas: bool = True
+    listing_order: Literal["name", "reads_first"] = "name"
+    listing_limit: int = Field(default=100, ge=1, le=100)
     names: Literal["hidden", "shown"] = "hidden"
     constrain_names: bool = False
     repair: bool = False
@@ -92,7 +94,7 @@ class Variant(Stated):
     def config(self) -> dict[str, Any]:
         """The settings that a session of this variant gets."""
         router = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
-                  "names", "constrain_names", "repair", "forgive")  # fmt: skip
+                  "listing_order", "listing_limit", "names", "constrain_names", "repair", "forgive")  # fmt: skip
         weak = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors")
         retrieval: dict[str, Any] = {"hot_list_n": self.hot_list_n}
         if not self.search:

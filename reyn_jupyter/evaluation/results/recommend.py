@@ -30,7 +30,7 @@ FEW = 20  # scenarios below which nothing is called clear
 _DIFFERENCES = 4  # what is named where no settings are recommended
 Confidence = Literal["clear", "leaning", "too little evidence"]
 _ROUTER = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
-           "constrain_names", "repair", "forgive", "names")  # fmt: skip
+           "listing_order", "listing_limit", "constrain_names", "repair", "forgive", "names")  # fmt: skip
 _WEAK = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors")
 
 

@@ -68,6 +68,9 @@ def problems(scenario: Scenario, snapshot: CatalogSnapshot) -> Iterator[str]:
     for action in scenario.setup_error:
         if isinstance(found := _action(action, scenario, snapshot), str):
             yield f"setup_error: {found}"
+    for action in scenario.no_other:
+        if isinstance(found := _action(action, scenario, snapshot), str):
+            yield f"no_other: {found}"
 
 
 def _call(call: AcceptedCall, scenario: Scenario, snapshot: CatalogSnapshot, *, whole: bool) -> Iterator[str]:

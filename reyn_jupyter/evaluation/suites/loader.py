@@ -191,6 +191,7 @@ def _holds(expected: Expected, text: str | None) -> bool:
         return (text is not None) == expected.exists
     return (
         expected.text in (None, text)
+        and expected.line in (None, text.strip())
         and all(part in text for part in expected.contains)
         and not any(part in text for part in expected.lacks)
     )

@@ -25,6 +25,7 @@ class After(Written):
 
     exists: bool = True
     text: str | None = None
+    line: str | None = None
     contains: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     unchanged: bool = False
@@ -70,6 +71,7 @@ class WrittenScenario(Written):
     others: Literal["unchanged"] | None = None
     says: tuple[str, ...] = ()
     omits: tuple[str, ...] = ()
+    no_other: tuple[str, ...] = ()
     setup_error: Mapping[str, str] = Field(default_factory=dict)
     forecast: float | None = None
 
@@ -91,6 +93,7 @@ class WrittenScenario(Written):
             expected=tuple(expected.values()),
             says=self.says,
             omits=self.omits,
+            no_other=self.no_other,
             setup_error=self.setup_error,
             forecast=self.forecast,
             origin=self.origin or shared.origin,

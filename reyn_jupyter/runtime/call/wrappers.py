@@ -252,6 +252,8 @@ class Wrappers:
                 run.snapshot,
                 [category] if category else None,
                 schemas=run.settings.router.list_schemas,
+                reads_first=run.discovery.reads_first,
+                most=run.discovery.most,
                 answer_bytes=run.settings.outputs.answer_bytes - GATE_WORDS,
             ),
         }
@@ -273,6 +275,8 @@ class Wrappers:
             offset=prepared.get("offset", 0),
             limit=prepared.get("limit", 20),
             schemas=run.settings.router.list_schemas,
+            reads_first=run.discovery.reads_first and run.actor != "person",
+            most=run.discovery.most if run.actor != "person" else LARGEST_LIMIT,
             hint=hint,
         )
         room = run.settings.outputs.answer_bytes

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.catalog.discovery.listing import describe_action, list_actions
+from reyn_jupyter.catalog.resolve import find
 from reyn_jupyter.catalog.size_budget import encoded_size
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.taxonomy import REDIRECTS
@@ -80,6 +81,19 @@ def test_paging_shows_everything_once_in_order(limit: int, category: list[str], 
     if text is not None:
         wanted = [action.name.text for action in naive(PUBLISHED, text) if action.name.text in wanted]
     assert found == wanted
+
+
+@pytest.mark.parametrize("text", [None, "e"])
+def test_what_only_reads_may_come_first_and_a_page_may_be_short(text: str | None) -> None:
+    whole = list_actions(PUBLISHED, None, text, limit=100)
+    first = list_actions(PUBLISHED, None, text, limit=100, reads_first=True)
+    reads = [name for name in names(whole) if find(PUBLISHED, name).purity.repeatable]
+    others = [name for name in names(whole) if name not in reads]
+    assert reads and others and names(first) == reads + others != names(whole)
+    page = list_actions(PUBLISHED, None, text, limit=100, reads_first=True, most=2)
+    assert names(page) == names(first)[:2] and page["next_offset"] == 2
+    paged = all_pages(PUBLISHED, 7, filter=text, reads_first=True)
+    assert paged == names(first)
 
 
 def folded(text: str) -> str:

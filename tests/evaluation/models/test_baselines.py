@@ -166,7 +166,7 @@ def test_the_null_agent_does_no_task(
             continue
         if name == "reading" and manner in ("pastes", "enumerates"):
             continue  # its file is one word, and to paste that is to answer
-        acted = manner in ("repeats", "pastes", "enumerates")
+        acted = manner in ("repeats", "pastes", "enumerates", "sweeps")
         for needed in ("task_done",) if acted else ("chain", "task_done", "right_action", "decided_rightly"):
             assert found[needed] == "fail", (needed, tried.calls)
         assert found["used_edit_not_write"] in ("fail", "na")

@@ -14,7 +14,7 @@ import pytest
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.suites import check_suite, describe_suites, load_suite, suite_names
-from tests.data.generate_suites import DATA, SOURCES, generate
+from tests.data.generate_suites import DATA, SOURCES, generate, says_all
 
 
 def of_family(suite: Suite, family: str) -> list[Scenario]:
@@ -81,6 +81,36 @@ def test_arguments_covers_four_kinds_of_requests_with_exact_golds() -> None:
     )
     assert all(call.exact for s in suite.scenarios for step in s.gold.steps for call in step)
     assert all(len(suite.catalog(s.catalog).snapshot) == 20 for s in suite.scenarios[::40])
+
+
+def labelled(scenario: Scenario) -> list[dict[str, list[Any]]]:
+    return [
+        {name: list(values) for name, values in call.args.items()}
+        for step in scenario.gold.steps
+        for call in step
+    ]
+
+
+# Flagged by the rule below, read, and right: the number is written another way, part of a unit or no
+# argument's; or the year is worked out, or may be left out.
+READ = """
+live_multiple_129-50-1 live_multiple_269-127-4 live_multiple_270-127-5 live_multiple_341-133-5
+live_multiple_401-139-5 live_multiple_484-146-9 live_multiple_493-148-3 live_multiple_676-163-1
+live_multiple_788-174-2 live_simple_138-91-0 live_simple_164-97-0 live_simple_185-110-0 multiple_108
+multiple_117 multiple_195 multiple_91 parallel_2 parallel_62 parallel_81 parallel_85 parallel_88
+parallel_91 parallel_multiple_121 parallel_multiple_149 simple_python_127 simple_python_182
+simple_python_290 simple_python_322 simple_python_52 simple_python_61
+"""
+
+
+def test_each_number_of_a_request_stands_in_its_label_and_each_year_of_a_label_in_its_request() -> None:
+    flagged = {
+        scenario.origin.rpartition(" ")[2]
+        for name in ("arguments", "abstention", "surface")
+        for scenario in load_suite(name).scenarios
+        if scenario.gold.steps and not says_all(scenario.prompts["natural"], labelled(scenario))
+    }
+    assert flagged == set(READ.split())
 
 
 def test_abstention_withholds_every_action_that_counts_and_asks_as_much_that_can_be_done() -> None:

@@ -123,6 +123,10 @@ def what_is_right(scenario: Scenario, look: Look) -> Iterable[Block]:
         pairs.append(("unchanged", ", ".join(same)))
     if scenario.says:
         pairs.append(("the answer says", ", ".join(scenario.says)))
+    if scenario.omits:
+        pairs.append(("and none of", ", ".join(scenario.omits)))
+    if scenario.no_other:
+        pairs.append(("no other call of", ", ".join(scenario.no_other)))
     pairs += [(f"{action} fails once", said) for action, said in scenario.setup_error.items()]
     if scenario.forecast is not None:
         pairs.append(("foretold", f"{100 * scenario.forecast:.0f} % get it right"))
@@ -152,6 +156,8 @@ def _after(expected: Expected) -> str:
             else f"a text of {len(expected.text):,} characters"
         )
         said.append(f"is exactly {whole}")
+    if expected.line is not None:
+        said.append(f"is {expected.line!r}, with or without blank space around it")
     said += [f"contains {each!r}" for each in expected.contains]
     said += [f"lacks {each!r}" for each in expected.lacks]
     return ", ".join(said) or "is there"
