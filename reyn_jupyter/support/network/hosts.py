@@ -238,7 +238,7 @@ def _public_suffixes() -> tuple[PublicSuffixList, frozenset[str]]:
         name = line.split()[0]
         while "." in (name := name.partition(".")[2]):
             above.add(name)
-    # Its own names in punycode take it ten times as long to make as the list takes to read.
+    # To write its names in punycode takes it longer than to read the list.
     return publicsuffixlist.PublicSuffixList(accept_encoded_idn=False), frozenset(above)
 
 
