@@ -68,6 +68,7 @@ def categories(services: Services) -> tuple[Category, ...]:
                 arrival=made.arrival,
             ),
             revision=lambda: library.registry(fresh=False).revision,
+            revision_is_slow=True,
             limits=CallLimits(seconds=MOST_SECONDS),
             error_codes=ErrorCodes(missing_argument="validation", wrong_argument="validation"),
         ),
@@ -105,7 +106,7 @@ class _Utilities:
 
     def arrival(self, entry: str) -> Arrival | None:
         """Say of a utility that is not offered why it is not; there is nothing to wait for."""
-        registry = self._library.registry()
+        registry = self._library.latest
         utility = registry.by_id.get(entry) or registry.best.get(entry)
         if utility is None or utility.trusted:
             return None

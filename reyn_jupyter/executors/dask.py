@@ -1,11 +1,12 @@
 """Run tasks on a Dask cluster, whose workers may be on other machines.
 
 Invariants: a task is begun once, whatever the cluster does: before a worker begins it notes that at the scheduler, and
-whoever is given the same task again, since the worker or its result was lost, sees the note and says so. What Dask only
-moves (it was stolen, or waited on a worker that is gone) begins where it came to. Each task runs in a process of its
-own beside the Dask worker, so that one that computes can be stopped, and neither holds up the worker's heartbeat nor
-takes it along; that process ends with the worker, with the scheduler, or when nobody wants the task any more. The loop
-of the client and that of the caller may be two or one; neither is ever blocked.
+whoever is given the same task again, since the worker was lost, sees the note and says so. An answer is left at the
+scheduler before Dask hears that the task is done: it would lie at the worker alone until it is fetched, and end with
+it. What Dask only moves (it was stolen, or waited on a worker that is gone) begins where it came to. Each task runs in
+a process of its own beside the Dask worker, so that one that computes can be stopped, and neither holds up the worker's
+heartbeat nor takes it along; that process ends with the worker, with the scheduler, or when nobody wants the task any
+more. The loop of the client and that of the caller may be two or one; neither is ever blocked.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from reyn_jupyter.support.versions import versions
 
 _AHEAD = 2  # tasks of each thread of the cluster: one that runs, one that waits
 _SMALL = 32 << 10  # bytes of a spec that go with every task; a larger one goes when a worker asks for it
+_LARGEST_LEFT = (
+    4 << 20
+)  # bytes of an answer that is left at the scheduler; a larger one is lost with its worker
 _LOOK = 1.0  # seconds between two looks at the cluster
 _OVERTAKING = 0.2  # seconds; what a client sends is held back for 10 ms at most
 _TURN = 15.0  # seconds within which the client's loop has to turn
@@ -211,7 +215,9 @@ class DaskExecutor:
             future = client.submit(eval, _CALL, named, key=key, pure=False, retries=0)
             return _Answer(*await future)
         except KilledWorker:
-            raise
+            if (left := await self._left(key)) is None:
+                raise
+            return _Answer("done", left)
         except FutureCancelledError as cancelled:
             if client.status != "running":
                 raise self._lost(cancelled.msg or cancelled.reason) from cancelled
@@ -230,6 +236,13 @@ class DaskExecutor:
         finally:
             if future is not None:
                 future.release()  # of a task that runs the worker then hears that nobody wants it
+
+    async def _left(self, key: str) -> bytes | None:
+        """Return the answer that a worker left at the scheduler, which forgets it with its task."""
+        try:
+            return cast("bytes | None", await self._client.scheduler.get_metadata(keys=[key], default=None))
+        except (OSError, AttributeError) as error:
+            raise self._lost(str(error)) from error
 
     async def _was_begun(self, key: str) -> bool:
         try:
@@ -339,9 +352,15 @@ async def _run_beside(worker: Any, key: str, digest: str, spec: bytes, payload: 
     with processes.stoppable(key):
         try:
             if await worker.scheduler.event_is_set(name=key):
-                return _Answer("lost", b"", "the worker that was at it, or its answer, was lost")
+                left = await worker.scheduler.get_metadata(keys=[key], default=None)
+                if left is None:
+                    return _Answer("lost", b"", "the worker that was at it was lost")
+                return _Answer("done", left)
             await worker.scheduler.event_set(name=key)
-            return _Answer("done", await processes.run(digest, payload))
+            answer = await processes.run(digest, payload)
+            if len(answer) <= _LARGEST_LEFT:
+                await worker.scheduler.set_metadata(keys=[key], value=answer)
+            return _Answer("done", answer)
         except WorkerLostError as lost:
             return _Answer("lost", b"", f"on {worker.address}: {lost}")
         except asyncio.CancelledError:

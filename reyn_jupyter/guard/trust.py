@@ -7,7 +7,10 @@ content, a copy elsewhere and a moved workspace are not. Damage to the record me
 from __future__ import annotations
 
 import hashlib
+import os
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.config import PROJECT_FILE, ConfigError
@@ -20,6 +23,12 @@ if TYPE_CHECKING:
 FILE = "trust.json"
 SERVERS_FILE = ".mcp.json"  # names MCP servers, for clients of all kinds
 COUNTING = (PROJECT_FILE, SERVERS_FILE)  # files that count once they are trusted
+UTILITIES, MANIFEST, RULES = (
+    "tools",
+    "tool.yaml",
+    "rules.yaml",
+)  # in `tools`, a folder each with a manifest; rules
+WORKFLOWS, WORKFLOW_SUFFIX = "skills", ".yaml"
 
 
 class Trust:
@@ -47,6 +56,20 @@ class Trust:
         except OSError:
             return False
         return not self.is_trusted(name=name)
+
+    def unseen(self) -> Iterator[str]:
+        """Yield the names of utilities, rules and workflows of which nothing was ever trusted here."""
+        known = self._hashes()
+        for place in _entries(self._folder.root / UTILITIES):
+            name = f"{UTILITIES}/{place.name}"
+            if name in known or place.name.startswith("."):
+                continue
+            if place.name == RULES or os.path.lexists(os.path.join(place.path, MANIFEST)):  # noqa: PTH118 - of a thousand
+                yield name
+        for place in _entries(self._folder.root / WORKFLOWS):
+            name = f"{WORKFLOWS}/{place.name}"
+            if name not in known and name.endswith(WORKFLOW_SUFFIX):
+                yield name
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of the content that is trusted, by name; for those who ask about many in one go."""
@@ -111,8 +134,11 @@ class WorkspaceTrust:
 
     @property
     def awaits_trust(self) -> bool:
-        """True if the workspace brought a file that would count, and that the person has not trusted."""
-        return any(map(self._trust.waits, COUNTING))
+        """True if the workspace brought a file that would count, and that the person has not trusted.
+
+        Of a utility, rules or a workflow that was trusted once, a change since does not count: people write these.
+        """
+        return any(map(self._trust.waits, COUNTING)) or next(self._trust.unseen(), None) is not None
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of everything that the person trusts in the workspace, by its name."""
@@ -121,6 +147,14 @@ class WorkspaceTrust:
     def keep(self, content: bytes, name: str) -> None:
         """Trust what the person's own call has just made. Raises StateError: the trust cannot be kept."""
         self._trust.trust(content, name)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def _hashes(value: Any) -> dict[str, str]:

@@ -254,6 +254,21 @@ async def _uncalled(
     raise PermissionDeniedError("Denied: the call belongs to no run.", "Call the action through a session.")
 
 
+class JudgeAgain(Protocol):
+    """Says what the rules of now say of an earlier call of an action, whose result is still there."""
+
+    async def __call__(
+        self, name: str, arguments: Mapping[str, Any], *, effects: Collection[Effect] = ()
+    ) -> FileDecision: ...
+
+
+async def _unjudged(
+    name: str, arguments: Mapping[str, Any], *, effects: Collection[Effect] = ()
+) -> FileDecision:
+    """Deny every earlier result: there is no run whose rules could allow one."""
+    return "deny"
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """One call's surroundings, the second argument of every handler.
@@ -286,6 +301,9 @@ class ToolContext:
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
             action's own words and code, a denial PermissionDeniedError; a handler may catch both.
+        judge_again: say whether what an earlier call of another action gave may be given again, by the rules of now;
+            nothing runs and nobody is asked. "ask" where the call only reads, and needs consent by now. `effects` are
+            those that the call has besides what its action names before it runs.
     """
 
     services: Services
@@ -301,6 +319,7 @@ class ToolContext:
     ask: MidCallConsent = _denied
     report: ProgressReport = _unreported
     invoke: Invoke = _uncalled
+    judge_again: JudgeAgain = _unjudged
     came_from: Callable[[str], None] = _unmarked
     origins: Callable[[], tuple[str, ...]] = tuple
     whose: WhoseFile = _own

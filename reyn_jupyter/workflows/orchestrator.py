@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.catalog.action import Effect, EffectKind
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
@@ -34,12 +36,13 @@ from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolat
 from reyn_jupyter.workflows.planning.router import plan_request
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.program import command_of
-from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH
+from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inputs
 from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
 from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
+    from reyn_jupyter.guard.workspace import FileDecision
     from reyn_jupyter.runtime.services import ToolContext
     from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
     from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep
@@ -160,6 +163,7 @@ class Orchestrator:
             is_safe=self._is_safe,
             digest_of=self._digest,
             artifact_paths=self._artifacts,
+            judge_again=self._judge_again,
             resume=resume,
             force=force,
         )
@@ -172,10 +176,8 @@ class Orchestrator:
 
     async def _call(self, step: WorkflowStep, inputs: dict[str, Any]) -> Mapping[str, Any]:
         """Call what serves a step. Raises WorkflowError."""
-        utility = self._utility(step)
-        action = _action_of(step) if utility is None else f"{UTILITY}__{self._registry.entry(utility)}"
         try:
-            value = await self._context.invoke(action, inputs)
+            value = await self._context.invoke(self._called(step), inputs)
         except PermissionDeniedError as error:
             raise WorkflowError(
                 error.message, error.hint, "permission_denied", {"retryable": False}
@@ -191,6 +193,23 @@ class Orchestrator:
             return as_outputs(json_form(value))
         except NotJsonError as error:
             raise WorkflowError(f"It gave {error}.", "", "tool_invalid_output") from None
+
+    async def _judge_again(self, step: WorkflowStep, inputs: dict[str, Any]) -> FileDecision:
+        """Return whether what a step gave before may be given again, by the rules of now."""
+        utility = self._utility(step)
+        read: tuple[str, ...] = ()
+        if utility is not None:
+            # What its program is given to read is no effect of the call, and judged as it runs.
+            with suppress(WorkflowError):  # it is gone since
+                workspace = self._context.services.workspace
+                read = (await asyncio.to_thread(prepare_inputs, utility, inputs, workspace)).readable
+        effects = [Effect(EffectKind.READ, place) for place in read]
+        return await self._context.judge_again(self._called(step), inputs, effects=effects)
+
+    def _called(self, step: WorkflowStep) -> str:
+        """Return the action that a step calls."""
+        utility = self._utility(step)
+        return _action_of(step) if utility is None else f"{UTILITY}__{self._registry.entry(utility)}"
 
     def _utility(self, step: WorkflowStep) -> Utility | None:
         """Return the utility that a step runs: the one that serves it, or the one that its action names."""

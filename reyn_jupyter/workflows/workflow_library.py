@@ -96,6 +96,11 @@ class WorkflowLibrary:
             self._next_look = time.monotonic() + (min(_LONGEST_REST, _REST * took) if is_steady else 0.0)
             return found
 
+    @property
+    def latest(self) -> UtilityRegistry:
+        """The utilities as the last look found them; there is none before the first."""
+        return self._registry or UtilityRegistry()
+
     def write_cache(self, *, rebuild: bool = False) -> None:
         """Write the registry to ``state/registry-cache.json``, where the workspace has utilities and it has changed.
 

@@ -3,10 +3,11 @@
 Two models that answer in the process: the simulator, which costs little, and one that computes as long per call as a
 small embedded model. The first trials, which start the processes, are not counted.
 
-The last table is 2,000 trials of the simulator: the seconds of one beside those in this process, and what an executor
-costs without any work, a task that returns what it was given.
+The last table is 2,000 trials of the simulator: what one takes beside one in this process, and what an executor
+costs without any work, a task that returns what it was given, beside the same.
 
     python -m tests.benchmarks executors
+    python -m tests.benchmarks executors --trials 300     # the last table alone, with as many trials
 """
 
 from __future__ import annotations
@@ -81,11 +82,19 @@ def seconds_a_task(executor: Executor, count: int = 500) -> float:
 
 def compare_overheads(trials: int = 2_000) -> None:
     """Print what a trial and an empty task cost on each executor, in this order, so that drift shows."""
-    with ProcessExecutor(2) as two, dask_client() as client, DaskExecutor(client) as dask:
+    with (
+        ProcessExecutor(1) as one,
+        ProcessExecutor(2) as two,
+        dask_client() as client,
+        DaskExecutor(client) as dask,
+    ):
         kinds: tuple[tuple[str, Any], ...] = (
-            ("asyncio", "asyncio"), ("ProcessExecutor(2)", two), ("DaskExecutor, 2", dask), ("asyncio again", "asyncio")
+            ("asyncio", "asyncio"), ("ProcessExecutor(1)", one), ("ProcessExecutor(2)", two), ("DaskExecutor, 2", dask),
+            ("asyncio again", "asyncio"),
         )  # fmt: skip
-        print(f"{'':<22}{'ms a trial':>12}{'to asyncio':>12}{'ms a task':>12}")
+        print(
+            f"{f'{trials:,} trials':<22}{'ms a trial':>12}{'to asyncio':>12}{'ms a task':>12}{'to a trial':>12}"
+        )
         first = 0.0
         for name, executor in kinds:
             with Study(None, suite=SUITE) as sized:
@@ -93,11 +102,15 @@ def compare_overheads(trials: int = 2_000) -> None:
                 repeats = 1 + -(-trials // len(sized.suite.scenarios))
             cost = 1000 / trials_a_second("simulator", repeats, executor)
             first = first or cost
-            task = f"{1000 * seconds_a_task(executor):.2f}" if executor != "asyncio" else ""
-            print(f"{name:<22}{cost:>12.1f}{cost / first:>12.2f}{task:>12}", flush=True)
+            empty = 1000 * seconds_a_task(executor) if executor != "asyncio" else 0.0
+            task = f"{empty:>12.2f}{empty / first:>12.2f}" if empty else ""
+            print(f"{name:<22}{cost:>12.1f}{cost / first:>12.2f}{task}", flush=True)
 
 
-def main() -> None:
+def main(trials: int | None = None) -> None:
+    if trials is not None:
+        compare_overheads(trials)
+        return
     kinds: tuple[tuple[str, Any], ...] = (
         ("asyncio", lambda: "asyncio"),
         ("LocalExecutor()", LocalExecutor),

@@ -1,7 +1,11 @@
-"""The registry at 10 and 1,000 manifests, in CPU time: all of them read, nothing moved, one capability resolved."""
+"""The registry at 10 and 1,000 manifests, in CPU time: all of them read, nothing moved, one capability resolved.
+
+Besides, how long a refresh of the catalog that reads all of them holds up the loop, beside one that looks on the loop.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 import time
@@ -10,6 +14,8 @@ from pathlib import Path
 
 import yaml
 
+from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.registry import ScanCache, rank, read_registry, utility_folders
 from tests.workflows.utilities.manifest_samples import put
@@ -35,6 +41,30 @@ def look(folder: Path) -> None:
 def parse_all(folder: Path) -> None:
     for file in folder.glob("*/tool.yaml"):
         yaml.load(file.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def stall(scan: Callable[[], object], in_thread: bool, repeats: int = 3) -> float:
+    """Return the longest time in ms for which a refresh of the catalog held up the loop, the least of some repeats."""
+
+    async def nothing(*_: object) -> list[Entry]:
+        return []
+
+    resources = Resources(Tool("run", nothing, Purity.READ), lambda entry, args: args, "run it", nothing)
+    category = Category(
+        "looks", "Look.", resources=resources, revision=lambda: str(scan()), revision_is_slow=in_thread
+    )
+
+    async def refresh() -> float:
+        longest, last = 0.0, time.perf_counter()
+        refreshing = asyncio.ensure_future(CatalogCache(lambda: ((category,), ())).refresh())
+        while not refreshing.done():
+            await asyncio.sleep(0)
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+        await refreshing
+        return longest
+
+    return min(asyncio.run(refresh()) for _ in range(repeats)) * 1000
 
 
 def main() -> None:
@@ -71,6 +101,11 @@ def main() -> None:
             print(f"{'':>5} nothing moved: {warm:.2f} ms; os.walk with a look at each file {looking:.2f} ms")
             print(
                 f"{'':>5} one capability resolved by contract, {max(1, number // 50)} candidates: {found:.2f} ms"
+            )
+            beside, on_it = stall(lambda: scan(None), True), stall(lambda: scan(None), False)
+            print(
+                f"{'':>5} the loop stands still: {beside:.1f} ms; with the look on the loop {on_it:.1f} ms; "
+                f"ratio {on_it / beside:.0f}"
             )
             print(
                 f"ratio: read over PyYAML {cold / parsing:.1f}, nothing moved over the looks {warm / looking:.2f}"

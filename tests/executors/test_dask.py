@@ -34,14 +34,15 @@ def executor(client: Client) -> Iterator[DaskExecutor]:
         yield made
 
 
-def left_at_scheduler(client: Client) -> tuple[int, int]:
-    """How many tasks, and notes of those that began, the scheduler still has."""
-    tasks, notes = client.run_on_scheduler(_left)
-    return tasks, notes
+def left_at_scheduler(client: Client) -> tuple[int, int, int]:
+    """How many tasks, notes of those that began, and answers the scheduler still has."""
+    tasks, notes, answers = client.run_on_scheduler(_left)
+    return tasks, notes, answers
 
 
-def _left(dask_scheduler: Any) -> tuple[int, int]:
-    return len(dask_scheduler.tasks), len(dask_scheduler.extensions["events"]._events)
+def _left(dask_scheduler: Any) -> tuple[int, int, int]:
+    notes = dask_scheduler.extensions["events"]._events
+    return len(dask_scheduler.tasks), len(notes), len(dask_scheduler.task_metadata)
 
 
 async def test_inputs_are_mapped_over_a_worker_in_both_processes_and_nothing_is_left_behind(
@@ -54,7 +55,7 @@ async def test_inputs_are_mapped_over_a_worker_in_both_processes_and_nothing_is_
     assert [each.result[1] for each in found] == [n for n in range(40) if n != 7]
     pids = {each.result[0] for each in found}
     assert len(pids) == 2 and pids == set(cluster.busy())
-    await awaited(lambda: left_at_scheduler(client) == (0, 0))
+    await awaited(lambda: left_at_scheduler(client) == (0, 0, 0))
 
 
 async def test_a_large_spec_is_sent_to_each_worker_that_lacks_it_and_what_does_not_pickle_is_refused(
@@ -81,9 +82,8 @@ async def test_a_dask_worker_that_dies_costs_the_task_that_it_was_at_and_that_is
 ) -> None:
     tasks = [task("die_with_parent" if n == 5 else "note", str(tmp_path / str(n))) for n in range(30)]
     found = [each async for each in map_tasks(executor, tasks, ordered=True, ahead=30)]
-    lost = [n for n, each in enumerate(found) if each.error is not None]
-    assert 5 in lost and len(lost) <= 2  # an answer that was still at the worker went with it
-    assert all(isinstance(found[n].error, WorkerLostError) for n in lost), found
+    assert [n for n, each in enumerate(found) if each.error is not None] == [5], found
+    assert isinstance(found[5].error, WorkerLostError)
     assert {(tmp_path / str(n)).read_text() for n in range(30)} == {"x"}
     assert await executor.submit(tasks[0]) == str(tmp_path / "0")
 
@@ -102,10 +102,40 @@ async def test_a_cluster_that_gives_up_a_lost_task_at_once_is_told_apart(
     finally:
         client.run_on_scheduler(allow, count=3)
     assert isinstance(found[0].error, WorkerLostError)
-    for n, each in enumerate(found[1:]):
-        assert (each.error is None or isinstance(each.error, WorkerLostError)) and (
-            tmp_path / str(n)
-        ).read_text() == "x"
+    assert [each.error for each in found[1:]] == [None] * 8
+    assert {(tmp_path / str(n)).read_text() for n in range(8)} == {"x"}
+
+
+async def test_an_answer_that_nobody_has_fetched_yet_outlasts_its_worker(
+    executor: DaskExecutor, client: Client, cluster: Cluster, tmp_path: Path
+) -> None:
+    fetching, most = client._gather_semaphore, client._gather_semaphore._value
+
+    async def hold() -> None:
+        for _ in range(most):
+            await fetching.acquire()
+
+    async def go_on() -> None:
+        for _ in range(most):
+            fetching.release()
+
+    client.sync(hold)
+    try:
+        markers = [str(tmp_path / str(n)) for n in range(4)]
+        running = [asyncio.create_task(executor.submit(task("note", each))) for each in markers]
+        await awaited(lambda: client.run_on_scheduler(_in_memory) == 4)
+        for each in cluster.workers:
+            each.kill()
+        cluster.add_worker()
+    finally:
+        client.sync(go_on)
+    assert await asyncio.gather(*running) == markers
+    assert {Path(each).read_text() for each in markers} == {"x"}
+    await awaited(lambda: left_at_scheduler(client)[::2] == (0, 0))
+
+
+def _in_memory(dask_scheduler: Any) -> int:
+    return sum(each.state == "memory" for each in dask_scheduler.tasks.values())
 
 
 async def test_to_cancel_a_task_stops_what_computes_and_what_waits_never_begins(

@@ -31,6 +31,10 @@ VIDEO = "*.googlevideo.com"
         ("*.googlevideo.com:8443", "*.googlevideo.com:8443"),
         ("*.bücher.example", "*.xn--bcher-kva.example"),
         ("*.our.co.uk", "*.our.co.uk"),
+        ("*.www.ck", "*.www.ck"),
+        ("*.city.kobe.jp", "*.city.kobe.jp"),
+        ("*.our.github.io", "*.our.github.io"),
+        ("*.corp.internal", "*.corp.internal"),
         ("googlevideo.com", "googlevideo.com"),
     ],
 )
@@ -45,6 +49,9 @@ def test_one_spelling(text: str, spelled: str) -> None:
         "*.amazonaws.com", "*.*.com", "a.*.example.org", "*a.example.org", "*.example.org/x", "*.example.org?x",
         "*.user@example.org", "https://*.example.org", "*.127.0.0.1", "*.[::1]", "*.0x7f.1", "*.1", "*. example.org",
         "*.example.org\\x", "*.%63om", "*.\u0441om", "\uff0a.example.org", "*..org", "*.a..org",
+        "*.nsw.edu.au", "*.foo.ck", "*.kobe.jp", "*.s3.amazonaws.com", "*.blob.core.windows.net", "*.on.aws",
+        "*.eu-west-1.amazonaws.com", "*.windows.net", "*.sharepoint.com", "*.r2.dev",
+        "*.公司.cn", "*.xn--55qx5d.cn", "*.møre-og-romsdal.no", "*.localhost",
     ],
 )  # fmt: skip
 def test_names_of_everybody_and_what_is_no_pattern_are_refused(text: str) -> None:

@@ -21,6 +21,7 @@ from reyn_jupyter.workflows.utilities.registry import read_registry, utility_fol
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 from tests.security.security_support import invoke
 from tests.workflows.acceptance.workshop import (
+    FAILS,
     LOG,
     LOGS,
     READ,
@@ -180,6 +181,67 @@ def test_each_step_of_a_forged_run_asks(workspace: Path) -> None:
     assert run.status == "execution_failed" and not (workspace / "pwn.txt").exists()
     assert [each.action for each in made.questions] == ["file__write"]
     assert "state/runs/r1.json" in str(made.questions[0])
+
+
+def resumed_under(workspace: Path, deny: str, *steps: dict[str, Any]) -> tuple[dict[str, Any], Workshop]:
+    """Run steps of which the last fails, then go on with the run under a rule that denies."""
+    made = Workshop(workspace)
+    made.write("fails", FAILS)
+    made.add("reads", READS_ALL, input_schema=closed(place=PATH_INPUT))
+    made.write("logs", LOGS, input_schema=opened(log=LOG))
+    made.session.trust()
+    plan = (*steps, step("z", "fails.run", depends_on=[each["step_id"] for each in steps]))
+    assert made.execute(*plan, run_id="r1")["steps"][0]["status"] == "done"
+    made.close()
+    judged = Workshop(workspace, {"permissions": {"deny": [deny]}})
+    return judged.execute(*plan, resume="r1"), judged
+
+
+@pytest.mark.parametrize(
+    ("deny", "first"),
+    [
+        ("file__read(private/**)", step("a", action="file__read", inputs={"path": "private/a.txt"})),
+        ("file__*", step("a", action="file__read", inputs={"path": "private/a.txt"})),
+        ("file__read(private/**)", step("a", action="file__grep", inputs={"pattern": "hid", "path": "."})),
+        ("file__read(private/**)", step("a", "reads.run", {"place": "private"})),
+        ("file__read(private/a.txt)", step("a", "reads.run", {"place": "private/a.txt"})),
+        ("utility__reads", step("a", "reads.run", {"place": "private"})),
+    ],
+)
+def test_what_a_rule_denies_by_now_is_not_given_from_a_run_that_read_it(
+    workspace: Path, deny: str, first: dict[str, Any]
+) -> None:
+    (workspace / "private").mkdir()
+    (workspace / "private" / "a.txt").write_text("the hidden word")
+    run, made = resumed_under(workspace, deny, first)
+    made.close()
+    assert "hidden" not in json.dumps(run) and not run["steps"][0].get("carried")
+    if first.get("action") != "file__grep":  # which runs again, and leaves the file out
+        assert run["steps"][0]["error"]["code"] == "permission_denied"
+        assert run["steps"][1]["status"] == "not_run"
+
+
+def test_a_step_that_is_denied_by_now_stays_known_as_done_and_is_not_run_twice(workspace: Path) -> None:
+    logs = step("a", "logs.run", {"log": "log"})
+    run, made = resumed_under(workspace, "utility__logs", logs)
+    assert run["steps"][0]["error"]["code"] == "permission_denied" and made.log() == 1
+    made.close()
+    allowed = Workshop(workspace)
+    run = allowed.execute(logs, step("z", "fails.run", depends_on=["a"]), resume="r1")
+    assert run["steps"][0]["carried"] and allowed.log() == 1
+    allowed.close()
+
+
+def test_a_rule_about_other_things_lets_results_stand(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("an open word")
+    (workspace / "b.txt").write_text("done with")
+    steps = (
+        step("a", action="file__read", inputs={"path": "a.txt"}),
+        step("b", action="file__delete", inputs={"path": "b.txt"}),
+    )
+    run, made = resumed_under(workspace, "file__read(private/**)", *steps)
+    made.close()
+    assert [each.get("carried") for each in run["steps"]] == [True, True, None]
 
 
 @pytest.mark.parametrize("name", ["r1.json", "R1.JSON", "r1.json.", ".r1.lock"])

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Hashable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
@@ -44,6 +46,14 @@ class CallWithin(Protocol):
     def __call__(
         self, call: str, step: int, name: str, arguments: Any, run: Run, /
     ) -> Coroutine[Any, Any, Outcome]: ...
+
+
+class JudgeWithin(Protocol):
+    """Judges an earlier call by the action's name, its arguments and its further effects."""
+
+    def __call__(
+        self, name: str, arguments: Arguments, effects: Sequence[Effect], run: Run, /
+    ) -> Coroutine[Any, Any, FileDecision]: ...
 
 
 class NothingRecorded:
@@ -81,6 +91,7 @@ class InnerCalls:
 
     Args:
         make: makes a call, through the invoker.
+        judge: judges an earlier one there.
         runs: keeps the record.
         run, call, action, arguments: those of the outer call.
         lends: the places for calls at once that the outer call holds, and the keys under which it lends them.
@@ -92,6 +103,7 @@ class InnerCalls:
     def __init__(
         self,
         make: CallWithin,
+        judge: JudgeWithin,
         runs: RunStore,
         run: Run,
         call: str,
@@ -103,6 +115,7 @@ class InnerCalls:
         came_from: Callable[[str], None],
     ) -> None:
         self._make = make
+        self._judge = judge
         self._runs = runs
         self._run = run
         self._call = call
@@ -145,6 +158,14 @@ class InnerCalls:
         if _was_denied(run, call):
             raise PermissionDeniedError(*words)
         raise InnerCallError(*words, code=outcome.code)
+
+    async def judge_again(
+        self, name: str, arguments: Arguments, *, effects: Collection[Effect] = ()
+    ) -> FileDecision:
+        """Judge an earlier call, see `ToolContext.judge_again`."""
+        run = replace(self._run, actor="workflow")
+        run.see(self._run.whole)
+        return await self._judge(name, dict(arguments), tuple(effects), run)
 
     def next_step(self) -> tuple[Run, int]:
         """Return the inner run, opened now where it is not yet, and the number of its next step.

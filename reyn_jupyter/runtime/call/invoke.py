@@ -21,15 +21,16 @@ from reyn_jupyter.catalog.action import Action, Arguments, Arrival, CalledAction
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.call_by_name import arrival_of, called_action, prepare_call
 from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
-from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.runtime.action_error import ActionError, CallTimeoutError, text_of
+from reyn_jupyter.runtime.action_error import DENIED, ActionError, CallTimeoutError, text_of
 from reyn_jupyter.runtime.call.call_places import CallPlaces
 from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
 from reyn_jupyter.runtime.call.call_progress import CallProgress
@@ -52,6 +53,7 @@ from reyn_jupyter.runtime.record.events import (
     Problem,
 )
 from reyn_jupyter.runtime.record.run_store import RunStore
+from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
 
@@ -427,12 +429,21 @@ class Invoker:
         progress: CallProgress,
     ) -> Outcome:
         check_circle(run, action.name.text, call.args)
+        judged = await self._judged(call, action, context, run)
+        context = await with_plan(judged.tool, judged.arguments, context)
+        try:
+            return await self._allowed(judged, recorded_args, context, run, reports, progress)
+        finally:
+            close_plan(context)
+
+    async def _judged(self, call: ActionCall, action: Action, context: ToolContext, run: Run) -> JudgedCall:
+        """Return a call as the gate sees it, with its references opened."""
         called = called_action(run.snapshot, action, call.args)
         opened = await self._opened(action, called, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
         # What a person consents to: of a call by name, the description and schema of the one that is called.
         described = action if called is None else called[0]
-        judged = JudgedCall(
+        return JudgedCall(
             call.id,
             call.step,
             action,
@@ -444,11 +455,36 @@ class Invoker:
             _judged_name(action, described, run.snapshot),
             _restricting_names(action, described, run.snapshot),
         )
-        context = await with_plan(tool, target_args, context)
+
+    async def _judge_again(
+        self, name: str, args: Mapping[str, Any], effects: Sequence[Effect], run: Run
+    ) -> FileDecision:
+        """Return the rules' word on the result of an earlier call, see `ToolContext.judge_again`; no word is a no."""
         try:
-            return await self._allowed(judged, recorded_args, context, run, reports, progress)
-        finally:
-            close_plan(context)
+            action = find(run.snapshot, name)
+            prepared = prepare_call(run.snapshot, action, args, forgive=run.settings.router.forgive).prepared
+            if prepared.invalid:
+                return "deny"
+            call = ActionCall("", action.name.text, prepared.args)
+            progress = CallProgress("", RunLog(None), self._services.redactor)
+            context = self._context("", action, run, Reports(), progress)
+            judged = await self._judged(call, action, context, run)
+            try:
+                context = await with_plan(judged.tool, judged.arguments, context)
+            except ActionError as error:
+                if error.code == DENIED:
+                    return "deny"
+                # What it was about may be gone since, by the call itself perhaps; what it named is known.
+                texts = (each for each in judged.arguments.values() if isinstance(each, str))
+                effects = (*effects, *(Effect(EffectKind.READ, each) for each in texts))
+                return self._gate.judge_again(judged, effects, run)
+            try:
+                own = judged.tool.effects(judged.arguments, context)
+                return self._gate.judge_again(judged, (*own, *effects), run)
+            finally:
+                close_plan(context)
+        except Exception:  # noqa: BLE001 - a category's own code; what cannot be judged is not given
+            return "deny"
 
     async def _allowed(
         self,
@@ -502,6 +538,7 @@ class Invoker:
         running = RunningCall(self._gate, self._places, progress, judged, effects, run)
         within = InnerCalls(
             self._call_within,
+            self._judge_again,
             self._runs,
             run,
             judged.id,

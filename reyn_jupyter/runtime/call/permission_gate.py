@@ -157,6 +157,20 @@ class PermissionGate:
             call.judged_name, effects
         )
 
+    def judge_again(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> FileDecision:
+        """Return whether the result of an earlier call may be given again; see `ToolContext.judge_again`.
+
+        Nothing is done again, so that consent to what the call does is not asked for.
+        """
+        policy = self._policy(run.settings)
+        for name in dict.fromkeys((call.judged_name, *call.restricting_names)):
+            denied = policy.decide(name, call.purity, effects, "person").decision == "deny"
+            if denied or policy.denies_below(name, effects):
+                return "deny"
+        if call.purity.repeatable and self._judged(policy, call, effects, run).decision != "allow":
+            return "ask"
+        return "allow"
+
     def may_read(self, path: str, run: Run) -> bool:
         """Return whether the caller may read a file without a question."""
         effects = (Effect(EffectKind.READ, path),)

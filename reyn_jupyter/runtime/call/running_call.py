@@ -88,7 +88,8 @@ class RunningCall:
         self._within = within
         self._verdict_of_files = context.file_verdict
         files = self._file_verdict if context.file_verdict is not None else None
-        given = replace(context, ask=self.ask, file_verdict=files, invoke=within.invoke)
+        given = replace(context, ask=self.ask, file_verdict=files, invoke=within.invoke,
+                        judge_again=within.judge_again)  # fmt: skip
         ended: RunStatus = "error"
         try:
             async with AsyncExitStack() as held:

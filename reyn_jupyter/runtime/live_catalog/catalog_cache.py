@@ -189,26 +189,40 @@ class CatalogCache:
             return _Standing(fault=str(error))
 
     async def _read_all(self, sources: Sequence[_Source]) -> bool:
-        """Read those of the sources on offer that moved, side by side; return whether there were any."""
+        """Read those of the sources on offer that moved, side by side; return whether it waited for anything."""
         now = asyncio.get_running_loop().time()
-        moved = [
-            (source, revision) for source in sources if (revision := self._moved(source, now)) is not None
+        due = [
+            each
+            for each in sources
+            if each.category.resources is not None and not each.backoff.is_waiting(now)
         ]
-        if len(moved) == 1:
-            await self._read(*moved[0])
-        elif moved:
+        work = [self._read_if_moved(each) for each in due if each.category.revision_is_slow]
+        for source in due:
+            if not source.category.revision_is_slow:
+                revision = self._moved(source, source.category.revision)
+                work += [] if revision is None else [self._read(source, revision)]
+        if len(work) == 1:
+            await work[0]
+        elif work:
             async with asyncio.TaskGroup() as group:
-                for source, revision in moved:
-                    group.create_task(self._read(source, revision))
-        return bool(moved)
+                for each in work:
+                    group.create_task(each)
+        return bool(work)
 
-    def _moved(self, source: _Source, now: float) -> tuple[Hashable] | None:
-        """Return the revision that a source is now to be read at; None where it is not to be."""
-        category = source.category
-        if category.resources is None or source.backoff.is_waiting(now):
-            return None
+    async def _read_if_moved(self, source: _Source) -> None:
+        """Take over a category's live entries where its revision moved, which takes a while to tell."""
         try:
-            revision = category.revision()
+            found = await asyncio.to_thread(source.category.revision)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code
+            self._failed(source, error)
+            return
+        if (revision := self._moved(source, lambda: found)) is not None:
+            await self._read(source, revision)
+
+    def _moved(self, source: _Source, revision_now: Callable[[], Hashable]) -> tuple[Hashable] | None:
+        """Return the revision that a source is now to be read at; None where it is not to be."""
+        try:
+            revision = revision_now()
             same = source.entries is not None and bool(source.revision == revision)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code
             self._failed(source, error)

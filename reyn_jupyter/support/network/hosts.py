@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
 
 LONGEST = 2_000  # characters of a URL
 _LONGEST_NAME, _LONGEST_LABEL = 253, 63
@@ -216,21 +222,32 @@ def _quoted(text: str) -> str:
     return ascii(text if len(text) <= 80 else f"{text[:80]}…")
 
 
-# Second labels under which countries register names for everybody, as com in com.au; a list of all is the public suffix
-# list, which moves every week. What it misses is a name that a person reads and consents to.
-_REGISTRIES = frozenset({
-    "ac", "ad", "asn", "asso", "biz", "co", "com", "ed", "edu", "firm", "gen", "go", "gob", "gouv", "gov", "govt",
-    "gub", "id", "idv", "ind", "inf", "info", "int", "lg", "ltd", "me", "mil", "mod", "ne", "net", "nhs", "nom", "nsw",
-    "or", "org", "plc", "police", "pro", "qld", "sch", "school", "tm", "vic", "web",
-})  # fmt: skip
-# Names below which anybody may put a site.
-_SHARED = frozenset({
-    "amazonaws.com", "appspot.com", "azureedge.net", "azurewebsites.net", "blogspot.com", "cloudapp.net",
-    "cloudfront.net", "deno.dev", "firebaseapp.com", "fly.dev", "github.io", "githubusercontent.com", "gitlab.io",
-    "glitch.me", "herokuapp.com", "hf.space", "netlify.app", "ngrok.app", "ngrok.io", "onrender.com", "pages.dev",
-    "readthedocs.io", "repl.co", "run.app", "sharepoint.com", "surge.sh", "trycloudflare.com", "vercel.app", "web.app",
-    "windows.net", "workers.dev",
-})  # fmt: skip
+# Names below which customers have their sites, and that the public suffix list lacks.
+_SHARED = frozenset({"glitch.me", "googleusercontent.com", "sharepoint.com"})
+
+
+@cache
+def _public_suffixes() -> tuple[PublicSuffixList, frozenset[str]]:
+    """Return the public suffix list that its package carries, and the names below which it has some; no look-up."""
+    import publicsuffixlist
+
+    above = set(_SHARED)
+    for line in Path(publicsuffixlist.PSLFILE).read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith(("//", "!")):
+            continue
+        name = line.split()[0]
+        while "." in (name := name.partition(".")[2]):
+            above.add(name)
+    # To write its names in punycode takes it longer than to read the list.
+    return publicsuffixlist.PublicSuffixList(accept_encoded_idn=False), frozenset(above)
+
+
+def _has_many_owners(name: str) -> bool:
+    """Return whether anybody may have a name below this one, or below one of those that are below it."""
+    suffixes, above = _public_suffixes()
+    with suppress(UnicodeError):  # a label that is no punycode stands in no list
+        name = name.encode().decode("idna")
+    return suffixes.is_public(name) or name in above
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +280,8 @@ def read_host_pattern(text: str) -> HostPattern:
     """Return what a text means that may stand for all names below a host.
 
     Args:
-        text: as for `read_host`; or ``*.example.org``, with its port or without, where what follows the first label has
-            two labels or more and is nothing below which anybody may have a name.
+        text: as for `read_host`; or ``*.example.org``, with its port or without, where what follows the first label is
+            nothing below which anybody may have a name.
 
     Raises:
         HostError: it is neither.
@@ -281,11 +298,9 @@ def read_host_pattern(text: str) -> HostPattern:
             f"{_quoted(text)} is no name with * in place of its first label, such as *.example.org."
         )
     host = read_host(rest)
-    labels = host.name.split(".")
     if host.address is not None:
         raise HostError(f"{_quoted(text)}: there is nothing below an address.")
-    is_registry = len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _REGISTRIES
-    if len(labels) < 2 or is_registry or host.name in _SHARED:
+    if _has_many_owners(host.name):
         raise HostError(
             f"{_quoted(text)} means names of everybody; name one that has an owner: *.example.org."
         )

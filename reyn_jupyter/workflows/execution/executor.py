@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 CallStep = Callable[[WorkflowStep, dict[str, Any], float], Awaitable[Mapping[str, Any]]]
+JudgeStep = Callable[[WorkflowStep, dict[str, Any]], Awaitable[Literal["allow", "ask", "deny"]]]
 FIRST_WAIT = (
     0.5  # the bound of the first wait before a step is tried again, in seconds; it doubles from there
 )
@@ -91,6 +92,7 @@ async def execute_plan(
     is_safe: Callable[[WorkflowStep], bool] = lambda step: False,
     digest_of: Callable[[WorkflowStep], str] = lambda step: "",
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]] = lambda step, outputs: (),
+    judge_again: JudgeStep | None = None,
     resume: bool = False,
     force: bool = False,
 ) -> WorkflowRun:
@@ -107,6 +109,7 @@ async def execute_plan(
         is_safe: whether what serves a step may run twice without harm.
         digest_of: the digest of what serves a step. With another one a step that was done is run again.
         artifact_paths: the files that a step made, from the root of the workspace, by its outputs.
+        judge_again: says whether what a step gave before may be given again, with its inputs; None lets all of it.
         resume: go on with the run that the file holds: what was done there is not run again.
         force: run what was under way there again, although nobody knows how much of it was done.
 
@@ -130,7 +133,7 @@ async def execute_plan(
     execution = _Execution(plan, limits or RunLimits(), run_file)
     execution.call_step, execution.on_event = call_step, on_event
     execution.is_safe, execution.digest_of, execution.artifact_paths = is_safe, digest_of, artifact_paths
-    execution.force = force
+    execution.judge_again, execution.force = judge_again, force
     return await execution.run(resume)
 
 
@@ -169,6 +172,7 @@ class _Execution:
     is_safe: Callable[[WorkflowStep], bool]
     digest_of: Callable[[WorkflowStep], str]
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]]
+    judge_again: JudgeStep | None
     force: bool
 
     def __init__(self, plan: WorkflowPlan, limits: RunLimits, run_file: RunFile | None) -> None:
@@ -305,7 +309,8 @@ class _Execution:
         """Return whether a step was done before with the same inputs by the same tool, and take its result over.
 
         Raises:
-            WorkflowError: it was done, its result is lost, and running it again is not known to be safe.
+            WorkflowError: it was done, its result is lost or denied by now, and running it again is not known to be
+                safe.
         """
         stored = self.earlier.steps.get(step.step_id) if self.earlier is not None else None
         if stored is None or stored.status != "done" or self.run_file is None:
@@ -313,6 +318,16 @@ class _Execution:
         served = (stored.operation, stored.tool_digest, stored.inputs_digest)
         if served != (step.operation, self.digest_of(step), self.run_file.inputs_digest(inputs)):
             return False
+        decision = "allow" if self.judge_again is None else await self.judge_again(step, inputs)
+        if decision != "allow" and self._may_repeat(step):
+            return False  # it is called again, and refused or asked about by the gate of every call
+        if decision != "allow":
+            raise WorkflowError(
+                f"a permission rule denies {step.action or step.tool or step.operation} by now, so what it gave "
+                "before is not used.",
+                "Take the rule back, or the step out of the plan.",
+                "permission_denied",
+            )
         outputs = await self.run_file.outputs_of(stored)
         if outputs is None or not await asyncio.to_thread(self.run_file.has_artifacts, stored.artifacts):
             if self.force or self._may_repeat(step):

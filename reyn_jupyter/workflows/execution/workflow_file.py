@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reyn_jupyter.catalog.schema_check import check_schema
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.config.yaml_document import parse, read_bytes
+from reyn_jupyter.guard.trust import WORKFLOW_SUFFIX, WORKFLOWS
 from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.text import MeantClauses
 from reyn_jupyter.support.validation_messages import fields_at, reason
@@ -28,7 +29,7 @@ from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep, rea
 from reyn_jupyter.workflows.planning.references import near_references, references_of, resolve_inputs
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
-FOLDER, SUFFIX = "skills", ".yaml"
+FOLDER, SUFFIX = WORKFLOWS, WORKFLOW_SUFFIX
 NAME = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
 MOST_FILES = 1_000  # of a folder that are read
 RESERVED = ("request-router", "gap-detector", "policy-engine", "workflow-executor", "tool-scaffolder")

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from reyn_jupyter.config.yaml_document import parse
+from reyn_jupyter.guard.trust import RULES
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.validation_messages import fields_at, reason
 from reyn_jupyter.workflows.planning.references import parse_reference
@@ -22,7 +23,7 @@ from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
-RULES_FILE = "rules.yaml"
+RULES_FILE = RULES
 ANY_VERB = "any"  # the class of verbs that every rule serves: "take", "process"
 OTHER_VERB = "other"  # the class of verbs that no built-in rule serves
 _LONGEST_PATTERN = 2_000

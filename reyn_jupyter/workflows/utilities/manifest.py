@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.config.yaml_document import parse, read_bytes
+from reyn_jupyter.guard.trust import MANIFEST
 from reyn_jupyter.support.encoding import clip_line, one_line
 from reyn_jupyter.support.network.hosts import HostError, read_host_pattern
 from reyn_jupyter.support.text import MeantClauses, count
@@ -29,7 +30,7 @@ from reyn_jupyter.workflows.workflow_error import WorkflowError
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
-FILE = "tool.yaml"
+FILE = MANIFEST
 SCHEMA_FILE = Path(__file__).parent.parent / "schemas" / "tool-manifest.schema.json"
 MOST_PROBLEMS = 50  # of one manifest that are listed
 _CAPABILITY = re.compile(r"[a-z0-9-]{1,126}\.[a-z0-9-]{1,126}")

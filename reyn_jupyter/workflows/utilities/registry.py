@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from reyn_jupyter.guard.trust import UTILITIES
 from reyn_jupyter.support.encoding import one_line
 from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.text import enumerate_words
@@ -41,7 +42,7 @@ from reyn_jupyter.workflows.utilities.utility_files import (
 )
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
-FOLDER = "tools"  # of a workspace
+FOLDER = UTILITIES  # of a workspace
 SHIPPED = Path(__file__).parent.parent / "shipped"
 STATE_FOLDER, CACHE_FILE = "state", "registry-cache.json"
 THRESHOLD = 0.75

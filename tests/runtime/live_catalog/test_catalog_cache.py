@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
@@ -64,3 +66,34 @@ async def test_an_earlier_read_that_ends_later_takes_nothing_back() -> None:
         "left__cup",
         "right__pot",
     }
+
+
+async def test_the_loop_goes_on_while_a_slow_revision_is_looked_at() -> None:
+    shelf, asked, answer = Shelf("slow"), threading.Event(), threading.Event()
+    shelf.names = ["cup"]
+
+    def revision() -> bool:
+        asked.set()
+        return answer.wait(30)
+
+    slow = replace(shelf.category, revision=revision, revision_is_slow=True)
+    refreshing = asyncio.ensure_future(CatalogCache(lambda: ((slow,), ())).refresh())
+    async with asyncio.timeout(20):  # less than the look would hold the loop up
+        while not asked.is_set():
+            await asyncio.sleep(0)
+        answer.set()
+        await reads(shelf, 1)
+    shelf.reads[0].set()
+    snapshot = await refreshing
+    assert [each.name.text for each in snapshot.actions] == ["slow__cup"]
+
+
+async def test_a_slow_revision_that_fails_is_the_fault_of_its_category_alone() -> None:
+    shelf, other = Shelf("slow"), Shelf("other")
+    broken = replace(shelf.category, revision=lambda: 1 // 0, revision_is_slow=True)
+    cache = CatalogCache(lambda: ((broken, other.category), ()))
+    refreshing = asyncio.ensure_future(cache.refresh())
+    await reads(other, 1)
+    other.reads[0].set()
+    await refreshing
+    assert "ZeroDivisionError" in str(cache.problems)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from reyn_jupyter.workflows import workflow_library
+from reyn_jupyter.workflows.utilities.registry import UtilityRegistry, read_registry
 from tests.workflows.acceptance.workshop import (
     NOTHING,
     SHOUT,
@@ -21,6 +25,7 @@ from tests.workflows.acceptance.workshop import (
     needs,
     opened,
     step,
+    utility_call,
 )  # fmt: skip
 
 
@@ -220,3 +225,27 @@ def test_a_utility_runs_in_the_version_that_its_name_says(workshop: Workshop) ->
     workshop.session.trust()
     assert workshop.call("two").value == {"version": "2.0.0"}
     assert workshop.call("two@1.0.0").value == {"version": "1.0.0"}
+
+
+def test_no_look_at_the_folders_of_utilities_holds_up_the_loop(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop: list[bool] = []
+
+    def look(*args: Any, **options: Any) -> UtilityRegistry:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            on_loop.append(False)
+        else:
+            on_loop.append(True)
+        return read_registry(*args, **options)
+
+    monkeypatch.setattr(workflow_library, "read_registry", look)
+    workshop.add("kept", SHOUT, idempotency="safe")
+    assert workshop.call("kept", text="a").value == {"text": "A"}
+    workshop.write("evil", SHOUT)
+    assert workshop.attempt("utility__evil", text="a").code == "not_trusted"
+    workshop.turn(utility_call("kept", text="b"))
+    assert workshop.execute(step("a", "kept.run", {"text": "c"}))["status"] == "executed"
+    assert on_loop and not any(on_loop)
