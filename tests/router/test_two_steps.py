@@ -151,3 +151,18 @@ def test_one_listed_name_brings_its_schema_into_the_invocation(workspace: Path) 
 
     assert invoke["action_name"]["enum"] == ["file__read"]
     assert invoke["args"]["required"] == ["path"], json.dumps(invoke)
+
+
+def test_the_closing_call_begins_as_the_one_before_it_so_that_nothing_is_read_anew(workspace: Path) -> None:
+    again = [*[choose("file__read"), call("file__read", path="notes.txt")] * 2, choose("file__read")]
+    config = {
+        "router": {**TWO["router"], "weak": {"stop_repeats": True}},
+        "action_retrieval": TWO["action_retrieval"],
+    }
+    s = session(workspace, *again, "Done.", config=config)
+    trace = s.ask("Read the file notes.txt")
+    *_, before, closing = s.model.requests
+
+    assert (trace.answer, closing.tool_choice) == ("Done.", "none")
+    assert closing.tools.specs == before.tools.specs
+    assert closing.messages[: len(before.messages)] == before.messages
