@@ -385,7 +385,10 @@ class RouterLoop:
                     raise
         why = "not run: this was the closing call, which has no tools"
         self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
-        return reply.kept.text.strip()
+        said = reply.kept.text.strip()
+        if said and reply.raw.finish_reason == "length":
+            state.notes.append(CUT_OFF)
+        return said
 
     async def _with_text_calls(
         self, state: TurnState, reply: Reply, prefix: Prefix, offer: Offer, run: Run
