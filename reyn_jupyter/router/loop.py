@@ -216,6 +216,8 @@ class RouterLoop:
             if run.snapshot is not offered_of:  # what was made in this turn is on offer in the rest of it
                 offer, offered_of = self._caller.offer(run), run.snapshot
             stage = await self._stage(two_steps, state, run, offer)
+            if two_steps is not None:
+                offer = stage.offer  # also of the closing call, which then begins as the call before it did
             choice = self._choice(stage.forced, choice)
             nudge = reflection_offer(run) if offered is None and ask_again is None else None
             made = await self._reply(state, prefix, stage, choice, run, budget, nudge or ask_again)
@@ -230,7 +232,7 @@ class RouterLoop:
                     state, reply, stage.offer.encoder, run, limits.calls_per_completion, writes, flags
                 )
                 forget_choice(state, run)
-                if self._options.constrain_names:
+                if self._options.constrain_names and two_steps is None:
                     offer = self._caller.offer(run)
                 if state.is_stuck:
                     await self._close_repeats(state, prefix, offer, run, budget)
@@ -390,7 +392,10 @@ class RouterLoop:
                     raise
         why = "not run: this was the closing call, which has no tools"
         self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
-        return reply.kept.text.strip()
+        said = reply.kept.text.strip()
+        if said and reply.raw.finish_reason == "length":
+            state.notes.append(CUT_OFF)
+        return said
 
     async def _with_text_calls(
         self, state: TurnState, reply: Reply, prefix: Prefix, offer: Offer, run: Run

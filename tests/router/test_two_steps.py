@@ -10,7 +10,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
 from reyn_jupyter.evaluation.trial.facts import call_facts
-from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.base import ModelError, Response
 from reyn_jupyter.models.scripted import call
 from tests.router.router_support import results, session, valid_history
 
@@ -182,3 +182,20 @@ def test_one_listed_name_brings_its_schema_into_the_invocation(workspace: Path) 
 
     assert invoke["action_name"]["enum"] == ["file__read"]
     assert invoke["args"]["required"] == ["path"], json.dumps(invoke)
+
+
+def test_the_closing_call_begins_as_the_one_before_it_so_that_nothing_is_read_anew(workspace: Path) -> None:
+    again = [*[choose("file__read"), call("file__read", path="notes.txt")] * 2, choose("file__read")]
+    said = Response(text="Done, and", finish_reason="length")
+    config = {
+        "router": {**TWO["router"], "weak": {"stop_repeats": True}},
+        "action_retrieval": TWO["action_retrieval"],
+    }
+    s = session(workspace, *again, said, config=config)
+    trace = s.ask("Read the file notes.txt")
+    *_, before, closing = s.model.requests
+
+    assert (trace.answer, closing.tool_choice) == ("Done, and", "none")
+    assert any("cut off at its output limit" in note for note in trace.ended.notes)
+    assert closing.tools.specs == before.tools.specs
+    assert closing.messages[: len(before.messages)] == before.messages

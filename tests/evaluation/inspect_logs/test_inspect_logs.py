@@ -19,6 +19,7 @@ from reyn_jupyter.evaluation.inspect_logs.log import InspectLogError
 from reyn_jupyter.evaluation.inspect_logs.log_writer import write_logs
 from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact
+from reyn_jupyter.models.scripted import call
 from tests.evaluation.study_support import BASE, BEST, study
 from tests.evaluation.trial_set_support import evidence, many, trial
 
@@ -128,6 +129,30 @@ def test_names_of_variants_and_scenarios_reach_no_other_place(tmp_path: Path) ->
     (tmp_path / "file").touch()
     with pytest.raises(ExportError, match="cannot be written"):
         write_logs(evidence({"a": many(1, True)}), lambda _: (), tmp_path / "file")
+
+
+def test_messages_and_transcript_say_which_tool_answered_and_what_failed(tmp_path: Path) -> None:
+    """Frames of messages are indexed by their ids, and a viewer takes a sample without events for one that is cut."""
+    lost = call("invoke_action", action_name="file__absent", args={})
+    made = study(None, 1, lost, "It is not there.")
+    made.run(BASE, repeats=2)
+    (path,) = made.export_inspect_logs(tmp_path)
+    log = whole(path)
+    ACCEPTED.validate(log)
+    ids = [message["id"] for sample in log["samples"] for message in sample["messages"]]
+    assert len(set(ids)) == len(ids)
+
+    sample = log["samples"][0]
+    (told,) = (message for message in sample["messages"] if message["role"] == "tool")
+    assert told["function"] == "invoke_action" and told["error"]["type"] == "unknown"
+    assert "file__absent" in told["error"]["message"]
+    asked, ran, closed = sample["events"]
+    assert (asked["event"], ran["event"], closed["event"]) == ("model", "tool", "model")
+    assert [message["role"] for message in asked["input"]] == ["system", "user"]
+    assert (asked["output"]["choices"][0]["stop_reason"], ran["function"]) == ("tool_calls", "invoke_action")
+    assert ran["error"] == told["error"] and ran["arguments"]["action_name"] == "file__absent"
+    assert closed["output"]["completion"] == sample["output"]["completion"] == "It is not there."
+    assert sample["output"]["choices"][0]["message"]["id"] == sample["messages"][-1]["id"]
 
 
 # --- logs that inspect_ai wrote

@@ -317,7 +317,7 @@ def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
         facts.append(f"{formatting.seconds(waited)} waiting for you")
     if requested is not None and trace.started.real and requested.estimated_tokens:
         request = f"this request ≈ {count(requested.estimated_tokens, 'token')}"
-        if requested.estimated_cost is not None:
+        if requested.estimated_cost:
             request += f", ≈ {formatting.money(requested.estimated_cost)} before its answer"
         facts.append(request)
     if trace.cost:
