@@ -32,7 +32,7 @@ from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.text_calls import QUOTED, text_calls
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import LoopBudget
-from reyn_jupyter.router.two_steps import Stage, TwoSteps, forget_choice
+from reyn_jupyter.router.two_steps import SAID_AGAIN, Stage, TwoSteps, forget_choice
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.large_values import look_through
@@ -40,7 +40,7 @@ from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, Flag, RequestSent, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.support.encoding import clean
+from reyn_jupyter.support.encoding import clean, clip
 from reyn_jupyter.support.text import count
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
@@ -368,7 +368,8 @@ class RouterLoop:
         self, state: TurnState, prefix: Prefix, offer: Offer, run: Run, budget: LoopBudget
     ) -> None:
         """End a turn in which the model goes on making a call that it has the result of."""
-        said = await self._closing_words(state, prefix, offer, run, budget, CLOSING)
+        asked = CLOSING.format(request=clip(state.messages[0].content, SAID_AGAIN))
+        said = await self._closing_words(state, prefix, offer, run, budget, asked)
         state.helped["closed"] += 1
         state.notes.append(CLOSED)
         if not said:

@@ -17,10 +17,7 @@ from reyn_jupyter.runtime.call.invoke import PlannedCall
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 
 SHORT = 400  # bytes of a result that is said again
-CLOSING = (
-    "(You made the same call again and again; its result stands above. Do not call tools. Answer the person now from "
-    "the results above, and say what is still open.)"
-)
+CLOSING = "(Answer now, from the results above and without another call: {request})"
 CLOSED = (
     "the model repeated a call whose result it had, so it was asked for its answer (router.weak.stop_repeats)"
 )

@@ -26,7 +26,7 @@ PAGE = 6  # actions that a model chooses from
 PAGES = 5
 _QUERY = 1_000  # characters of the request that are searched with
 _BLOB = "[blob:"
-_REPEATED = 400  # bytes of the request that are said again
+SAID_AGAIN = 400  # bytes of the request that are said again
 FILL_NUDGE = "(Take the arguments from this request: {request})"
 
 
@@ -107,7 +107,7 @@ class TwoSteps:
         name = spec["function"]["name"]
         nudge = None
         if self._acted:
-            nudge = Message("user", FILL_NUDGE.format(request=clip(request, _REPEATED)))
+            nudge = Message("user", FILL_NUDGE.format(request=clip(request, SAID_AGAIN)))
         return Stage(Offer("universal", ToolSet((spec,)), encoder), name, nudge=nudge)
 
     def _choice(self, run: Run, state: TurnState) -> Offer:
