@@ -132,6 +132,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("--repeats", type=_whole, default=2, metavar="R", help="repeats of each scenario; 2 without it")
     add("--file", type=Path, metavar="FILE", help="of the study; .reyn/studies/SUITE-MODEL.sqlite without it")
     add("--dollars", type=_number, metavar="X", help="what the study may spend, its earlier runs included")
+    add(
+        "--judge-dollars", type=_number, metavar="X", help="what each model grader may spend, apart from that"
+    )
     add("--minutes", type=_number, metavar="T", help="how long this run may take")
     add("--concurrency", type=_whole, metavar="C", help="trials at a time at most, for each provider")
     add("--retry", action="store_true", help="try again what ended in an error or a timeout")
@@ -182,19 +185,33 @@ def _run(options: argparse.Namespace) -> int:
                 *variants, n=options.n, repeats=options.repeats, retry=options.retry, on_progress=listener
             )
             listener.end()
-            interrupts.over()
             _tell(repr(summary))
+            code = _judge(study, options.judge_dollars) if summary.ended == "complete" else _code(summary)
+            interrupts.over()
             if study.evidence.tried:
                 _say(str(study.report()))
-    return _code(summary, interrupts.time_up)
+    if code == INTERRUPTED and interrupts.time_up:
+        _tell("The time is up. The same line goes on.")
+        return GOOD
+    return code
 
 
-def _code(summary: RunSummary, time_up: bool) -> int:
+def _code(summary: RunSummary) -> int:
     if summary.ended == "interrupted":
-        if time_up:
-            _tell("The time is up. The same line goes on.")
-        return GOOD if time_up else INTERRUPTED
+        return INTERRUPTED
     return WRONG if summary.ended in _FAILED else GOOD
+
+
+def _judge(study: Study, dollars: float | None) -> int:
+    """Let the suite's model graders judge the answers."""
+    from reyn_jupyter.evaluation.run.budget import Budget
+
+    found = study.judge(budget=Budget(usd=dollars))
+    for grader, judged in zip(study.parts.spec().graders, found, strict=True):
+        _tell(f"{grader.name}, judged by {grader.model}: {judged!r}")
+    if any(judged.interrupted for judged in found):
+        return INTERRUPTED
+    return WRONG if any(judged.failed for judged in found) else GOOD
 
 
 class _Interrupts:

@@ -165,6 +165,23 @@ def test_the_end_of_the_time_is_no_failure_and_keeps_what_is_done(
     assert len(trials(folder / "a.sqlite")) < 20 and signal.getsignal(signal.SIGTERM) is before
 
 
+def test_model_graders_are_asked_after_the_trials(
+    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
+    monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)
+    judge = "checks: [{grade: helpful, model: openai/refuses, rubric: It names a next step.}]\n"
+    (folder / "own.yaml").write_text(OWN.format(primary="chain") + judge, "utf-8")
+    words = ["study", "run", "own.yaml", "-m", "simulator", "--repeats", "1"]
+    for times in (1, 0):
+        assert main([*words, "--judge-dollars", "1"]) == 0
+        printed = capsys.readouterr()
+        judged = "1 trial judged, 1 of them with no verdict" if times else "0 trials judged; 0 tokens"
+        assert f"helpful, judged by openai/refuses: {judged}" in printed.err
+        assert "helpful is judged by openai/refuses; its agreement with people is unknown" in printed.out
+    assert slow_server.asked == {"refuses": 1}
+
+
 def test_a_study_is_shown_as_text_and_as_json(capsys: Captured) -> None:
     assert main(RUN) == 0
     capsys.readouterr()
