@@ -3,8 +3,11 @@ say of it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +189,30 @@ def test_judging_is_counted_and_limited_apart_from_the_trials() -> None:
         rest = made.judge()[0]
         assert (rest.judged + first.judged, rest.left) == (4, 0) and rest.tokens == 120 * rest.judged
         assert made.spent == before and made.report().efforts["base"].model_calls == 1
+
+
+def test_an_interrupt_keeps_what_was_judged_and_the_next_time_goes_on() -> None:
+    class Holding(Judge):
+        """Answers five times; then it presses the key, and answers nothing until it is asked the next time."""
+
+        held = True
+
+        async def complete(self, request: Request, on_text: Any = None) -> Response:
+            response = await super().complete(request, on_text)
+            if self.held and len(self.requests) > 5:
+                if len(self.requests) == 6:
+                    os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.Event().wait()
+            return response
+
+    judge = Holding(says("pass"))
+    with study(None, judge, count=12) as made:
+        made.run(BASE, repeats=1)
+        first = made.judge()[0]
+        assert first.interrupted and (first.judged, first.left) == (5, 7)
+        judge.held = False
+        assert sum(each.value == 1.0 for each in helpful(made)) >= first.judged
+        assert made.judge()[0].left == 0 and {each.value for each in helpful(made)} == {1.0}
 
 
 def test_people_beside_a_judge_give_agreement_and_a_corrected_rate(tmp_path: Path) -> None:
