@@ -188,7 +188,8 @@ def _run(options: argparse.Namespace) -> int:
             _tell(repr(summary))
             code = _judge(study, options.judge_dollars) if summary.ended == "complete" else _code(summary)
             interrupts.over()
-            if study.evidence.tried:
+            # Who interrupts waits for the end: a report takes tables and statistics to be imported.
+            if (code != INTERRUPTED or interrupts.time_up) and study.evidence.tried:
                 _say(str(study.report()))
     if code == INTERRUPTED and interrupts.time_up:
         _tell("The time is up. The same line goes on.")
