@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.datasets.dataset import Dataset
     from reyn_jupyter.evaluation.inspect_logs.log import read_inspect_log
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+    from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
     from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
     from reyn_jupyter.evaluation.plan.suite import Claim, Suite
     from reyn_jupyter.evaluation.plan.variant import Variant
@@ -47,6 +48,7 @@ __all__ = [
     "Dataset",
     "Expected",
     "Gold",
+    "ModelGrader",
     "ResultFrame",
     "Scenario",
     "Session",
@@ -74,6 +76,7 @@ _PUBLIC = {
     "Dataset": "reyn_jupyter.evaluation.datasets.dataset",
     "Expected": "reyn_jupyter.evaluation.plan.scenario",
     "Gold": "reyn_jupyter.evaluation.plan.scenario",
+    "ModelGrader": "reyn_jupyter.evaluation.plan.model_grader",
     "ResultFrame": "reyn_jupyter.runtime.record.result_frame",
     "Scenario": "reyn_jupyter.evaluation.plan.scenario",
     "Study": "reyn_jupyter.evaluation.study",

@@ -13,12 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.judging.judge import JudgeSummary, judged_check
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.agreement import (
+    Agreement,
+    LabelledTrial,
+    agreement,
+    label_verdicts,
+    read_labels,
+)
 from reyn_jupyter.evaluation.results.grading import grade_stored
 from reyn_jupyter.evaluation.results.trial_export import export_trials
-from reyn_jupyter.evaluation.results.trial_set import TrialSet
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable, TrialView
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
@@ -178,6 +187,39 @@ class ReadableStudy:
         """Grade all stored trials again, by every check of the suite; how many verdicts were made."""
         checks = self.parts.spec().checks
         return sum(grade_stored(self.parts.store, find_check(name), again=True) for name in checks)
+
+    def label(self, check: str, labels: Mapping[LabelledTrial, bool] | str | Path) -> Agreement:
+        """Keep what people say of trials that a judge graded, and return how far it agrees with them.
+
+        Args:
+            check: the name of the model grader.
+            labels: (variant, scenario, repeat) → whether it passes, or a CSV file; see `results.agreement.read_labels`.
+                The trials should be a random sample; a label given again replaces the one before.
+
+        Raises:
+            EvidenceError: no such grader, a trial that there is not, or a label that is none.
+            StoreError: the study is open for reading.
+
+        Example:
+            >>> study.label("helpful", {("base", "ask-1", 0): True})   # doctest: +SKIP
+        """
+        found, grader = self.parts.gathered(), self._grader(check)
+        kept = label_verdicts(found.evidence, found.rows, read_labels(labels))
+        people = replace(judged_check(grader), name=grader.people)
+        self.parts.store.grade(people, kept)
+        self.parts.forget_gathered()
+        return self.agreement(check)
+
+    def agreement(self, check: str) -> Agreement:
+        """Return how far a judge agrees with people, with its rates corrected. Raises EvidenceError."""
+        return agreement(self.evidence, self._grader(check))
+
+    def _grader(self, check: str) -> ModelGrader:
+        graders = {each.name: each for each in self.parts.spec().graders}
+        if check not in graders:
+            there = ", ".join(graders) or "none"
+            raise EvidenceError(f"the study has no model grader {check!r}; it has {there}")
+        return graders[check]
 
     def verify(self) -> StoreCheck:
         """Read the whole file and prove that nothing in it is missing or doubled."""
@@ -393,6 +435,26 @@ class Study(ReadableStudy):
         if watching is not None:
             watching.finish(summary)
         return summary
+
+    def judge(self, *, again: bool = False, budget: Budget | None = None) -> tuple[JudgeSummary, ...]:
+        """Ask the suite's model graders about the trials that they have not judged yet. An interrupt keeps what they
+        said.
+
+        Args:
+            again: ask about all trials once more, also where a verdict stands or could not be read.
+            budget: what the judgements of each grader may use, earlier ones included; trials are not counted in it.
+
+        Returns:
+            What came of it, one a grader.
+
+        Raises:
+            ModelError: there is no such model.
+            StudyBusyError: another process runs the study.
+            StoreError: the file cannot serve.
+        """
+        return tuple(
+            self.parts.judge(grader, budget or Budget(), again) for grader in self.parts.spec().graders
+        )
 
     async def running(self, variants: Sequence[Variant], options: RunOptions) -> RunSummary:
         """Run what is wished for on the engine; progress is published to whoever listens there."""

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from reyn_jupyter.config import Settings, load
+from reyn_jupyter.evaluation.judging.judge import JudgePass, JudgeSummary
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.plan.validation import choice, instance, number, whole
@@ -34,6 +36,7 @@ from reyn_jupyter.evaluation.results.trials import TrialActions, TrialView
 from reyn_jupyter.evaluation.results.true_rates import find_true_rates
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.lock import running_alone
 from reyn_jupyter.evaluation.run.planning import (
     PlanError,
     RunOptions,
@@ -57,7 +60,10 @@ from reyn_jupyter.executors.executor import Executor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.models.model_registry import resolve_model
+from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.validation_messages import quote_value
 
 if TYPE_CHECKING:
@@ -193,6 +199,24 @@ class StudyParts:
         if self._gathered is None or self._gathered[0] != stamp:
             self._gathered = (stamp, load_trials(self.store, spec))
         return self._gathered[1]
+
+    def forget_gathered(self) -> None:
+        """Let the trials be read again, since verdicts came to them that no run made."""
+        self._gathered = None
+
+    def judge(self, grader: ModelGrader, budget: Budget, again: bool) -> JudgeSummary:
+        """Ask a judge about the trials that it has not judged; see `Study.judge`."""
+        given = self.options.models.get(grader.model)
+        model = resolve_model(_settings(self.options.root), grader.model) if given is None else given
+        with running_alone(self.store.path, self.store.alone):
+            work = JudgePass(self.store, grader, model, budget, self.spec().code, again)
+            try:
+                summary = ENGINE.run(work.run())
+            except Interrupted:
+                summary = work.summary
+                summary.reason, summary.interrupted = "Interrupted: the next time it goes on.", True
+        self.forget_gathered()
+        return summary
 
     def run_plan(self, variants: Sequence[Variant], options: RunOptions) -> RunPlan:
         """Return the plan of a run. Raises PlanError, BudgetError, UnknownCheckError, ImportError."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.config import ActionPattern, PatternError
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.support.text import meant_clause
@@ -71,6 +72,7 @@ class Suite:
         claims: what it re-measures.
         allow_actions: patterns of actions that trials may run although they act outside the trial's own workspace,
             as in `permissions.allow`: an action, or an action with a target. All else of the kind is denied.
+        graders: models that judge answers, each a check more; asked by `study.judge()`.
     """
 
     name: str
@@ -82,9 +84,10 @@ class Suite:
     variants: Mapping[str, Variant] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     allow_actions: tuple[str, ...] = ()
+    graders: tuple[ModelGrader, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("scenarios", "checks", "claims", "allow_actions"):
+        for name in ("scenarios", "checks", "claims", "allow_actions", "graders"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Sequence):
                 raise SuiteError(f"{name}={quote_value(given)}: give a list, even of one")
@@ -95,6 +98,7 @@ class Suite:
                     f"{quote_value(scenario)} is no scenario; make one: reyn.Scenario(id=…, family=…, prompts=…)"
                 )
         _check_patterns(self.allow_actions)
+        _check_graders(self)
         if not self.scenarios:
             raise SuiteError(f"the suite {self.name!r} has no scenario; give it at least one")
         for identity, count in Counter(scenario.id for scenario in self.scenarios).items():
@@ -159,6 +163,21 @@ class Suite:
         return (
             f"Suite({self.name!r}, {len(self.scenarios)} scenarios of {families}, primary={self.primary!r})"
         )
+
+
+def _check_graders(suite: Suite) -> None:
+    names = [suite.primary, *suite.checks]
+    for grader in suite.graders:
+        if not isinstance(grader, ModelGrader):
+            raise SuiteError(
+                f"{quote_value(grader)} is no grader; make one: reyn.ModelGrader(name=…, model=…, rubric=…)"
+            )
+        if grader.name in names:
+            raise SuiteError(
+                f"the suite {suite.name!r} has {grader.name!r} twice among its checks and graders; give each grader a "
+                "name of its own, and let a check that needs no judge be the primary one"
+            )
+        names.append(grader.name)
 
 
 def _check_patterns(patterns: Sequence[object]) -> None:

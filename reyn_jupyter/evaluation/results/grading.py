@@ -61,13 +61,14 @@ def describe_broken_checks(store: Store, run: str) -> tuple[str, ...]:
 
 
 def stored_verdicts(
-    store: Store, check: str, rows: Mapping[tuple[str, str, str], int]
+    store: Store, check: str, rows: Mapping[tuple[str, str, str], int], version: int | None = None
 ) -> dict[tuple[str, str, str], Verdict]:
-    """Return what the file keeps of a check: the verdicts by variant, trial's key and source, whose rows are given."""
-    query = 'SELECT trial, kind, reason, value, evidence FROM verdicts WHERE "check" = ?'
+    """Return what the file keeps of a check: the verdicts by variant, trial's key and source, whose rows are given; of
+    one version of it, or of any."""
+    query = 'SELECT trial, kind, reason, value, evidence FROM verdicts WHERE "check" = ? AND (? IS NULL OR version = ?)'
     with store.reading(f"a verdict of {check}"):
         kept = {
             number: Verdict(kind, reason, value, tuple(json.loads(evidence)))
-            for number, kind, reason, value, evidence in store.rows(query, (check,))
+            for number, kind, reason, value, evidence in store.rows(query, (check, version, version))
         }
     return {place: kept[number] for place, number in rows.items() if number in kept}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from reyn_jupyter.evaluation.plan.conditions import conditions_of
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite
 from reyn_jupyter.evaluation.results.grading import stored_verdicts
@@ -35,7 +36,7 @@ class StudySpec:
     """The subject of a study, with or without the suite at hand.
 
     Attributes:
-        name, title, primary, checks, claims, scenarios: the suite's.
+        name, title, primary, checks, claims, scenarios, graders: the suite's.
         code: the version of the code whose trials count.
         catalogs: name → hash of the frozen catalog.
         stamps: model's name → what its trials stand on besides. A name that is not in these two is not held against
@@ -51,6 +52,7 @@ class StudySpec:
     code: str
     catalogs: Mapping[str, str]
     stamps: Mapping[str, str]
+    graders: tuple[ModelGrader, ...] = ()
 
     @classmethod
     def of_suite(
@@ -67,6 +69,7 @@ class StudySpec:
             code,
             catalogs,
             stamps,
+            suite.graders,
         )
 
     @classmethod
@@ -93,6 +96,7 @@ class StudySpec:
                 last["code"],
                 last["catalogs"],
                 {model: stamp for run in runs for model, stamp in run["stamps"].items()},
+                tuple(ModelGrader(**grader) for grader in suite.get("graders", ())),
             )
 
     @property
@@ -105,6 +109,7 @@ class StudySpec:
                 "primary": self.primary,
                 "checks": list(self.checks),
                 "claims": list(self.claims),
+                "graders": [grader.model_dump(mode="json") for grader in self.graders],
             },
             "code": self.code,
             "catalogs": dict(self.catalogs),
@@ -153,10 +158,11 @@ def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
     runs = store.runs()
     notes = run_notes(store, runs, others, spec.code)
     primary = _announced_check(runs, spec)
+    versions = {grader.name: grader.version for grader in spec.graders}
     evidence = TrialSet(
         suite=spec.name,
         primary=primary,
-        checks=tuple(dict.fromkeys((primary, *spec.checks))),
+        checks=tuple(dict.fromkeys((primary, *spec.checks, *versions))),
         scenarios={scenario.id: scenario for scenario in spec.scenarios},
         variants=variants,
         trials=trials,
@@ -173,7 +179,8 @@ def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
             "code": spec.code,
             "notes": notes,
         },
-        stored=lambda check: stored_verdicts(store, check, rows),
+        stored=lambda check: stored_verdicts(store, check, rows, versions.get(check)),
+        graders=spec.graders,
     )
     return LoadedTrials(evidence, rows)
 
@@ -212,6 +219,12 @@ def describe_changes(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
         said.append(
             f"{_name_few(changed)} changed since the last run; their trials of then are kept, and not shown."
         )
+    judged, judges = ({each.name: each.digest for each in spec.graders} for spec in (before, now))
+    said += [
+        f"The judge of {name!r} changed since the last run, so its verdicts of then are not shown: study.judge()."
+        for name in sorted(judged.keys() & judges.keys())
+        if judged[name] != judges[name]
+    ]
     gone = sorted(old.keys() - new.keys())
     if gone:
         said.append(f"{_name_few(gone)} left the suite; their trials are kept, and not shown.")

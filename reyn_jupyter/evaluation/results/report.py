@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.checks import CHECKS
 from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Source
+from reyn_jupyter.evaluation.results.agreement import agreement
 from reyn_jupyter.evaluation.results.comparison import Comparison
 from reyn_jupyter.evaluation.results.decision import Decision, compare_with_first, decide
 from reyn_jupyter.evaluation.results.effort import Effort, cost_per_success, mean_effort
@@ -367,6 +369,15 @@ def _say_denied(evidence: TrialSet) -> list[str]:
     return [f"{said} A study that is to run them names them in allow_actions."]
 
 
+def _say_judged(evidence: TrialSet, grader: ModelGrader) -> str:
+    """Return who judged, and what is known of how far it agrees with people."""
+    try:
+        known = agreement(evidence, grader).sentence
+    except EvidenceError:
+        known = "its agreement with people is unknown; label some trials: study.label"
+    return f"{grader.label} is judged by {grader.model}; {known}."
+
+
 def warnings(
     evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]], comparisons: Sequence[Comparison]
 ) -> tuple[str, ...]:
@@ -378,8 +389,10 @@ def warnings(
         names = [name for name in evidence.tried if evidence.sources[name] == source]
         whose = "These trials" if len(names) == len(evidence.tried) else f"The trials of {', '.join(names)}"
         told.append(f"{whose} are {source}. {_STAND_INS[source]}")
+    told += map(partial(_say_judged, evidence), evidence.graders)
+    judged = {grader.name for grader in evidence.graders}
     for name in evidence.checks:
-        if name not in CHECKS:
+        if name not in CHECKS and name not in judged:
             told.append(
                 f"{name} is no check of this session, so its verdicts are those of the run. Run the cell that "
                 "defines it to have it asked anew."

@@ -84,12 +84,15 @@ def _plain_cell(value: object) -> object:
 
 
 def _lines(evidence: TrialSet) -> Iterable[str]:
+    judged = {grader.name for grader in evidence.graders}
     for trial in evidence.trials:
         scenario = evidence.scenarios[trial.scenario]
         verdicts = {}
         for name in evidence.checks:
             verdict = evidence.check(name).grade(trial, scenario)
             verdicts[name] = {"kind": verdict.kind, "value": verdict.value, "reason": verdict.reason}
+            if name in judged and verdict.evidence:
+                verdicts[name]["reply"] = verdict.evidence[0]
         data = {**json.loads(facts_text(trial)), "family": scenario.family, "verdicts": verdicts}
         yield json.dumps(data) + "\n"
 

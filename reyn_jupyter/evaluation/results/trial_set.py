@@ -14,7 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from reyn_jupyter.evaluation.checks import CHECKS, find_check, is_broken
+from reyn_jupyter.evaluation.checks.check_registry import BROKEN
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, not_applicable
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -46,6 +48,7 @@ class TrialSet:
             and the "order" of its scenarios.
         provenance: versions, dates, hashes, notes.
         stored: the verdicts that the file keeps of a check, by variant, trial's key and source.
+        graders: the models that judge answers, each a check among `checks`.
     """
 
     suite: str
@@ -59,6 +62,7 @@ class TrialSet:
     runs: Sequence[Mapping[str, Any]] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     stored: Callable[[str], Mapping[tuple[str, str, str], Verdict]] = lambda _: {}
+    graders: tuple[ModelGrader, ...] = ()
 
     @cached_property
     def by_variant(self) -> dict[str, list[Trial]]:
@@ -99,6 +103,9 @@ class TrialSet:
         Raises:
             UnknownCheckError: it is not registered, and the file keeps nothing of it.
         """
+        judge = next((each for each in self.graders if name in (each.name, each.people)), None)
+        if judge is not None:
+            return self._kept(name, judge)
         if name in CHECKS or not (kept := self._stored_verdicts(name)):
             return find_check(name)
         numeric = any(verdict.kind == "number" for verdict in kept.values())
@@ -108,6 +115,18 @@ class TrialSet:
             return kept.get((trial.variant, trial.key, trial.source), none)
 
         return Check(name, name.replace("_", " "), "What was graded is shown.", grade, numeric=numeric)
+
+    def _kept(self, name: str, judge: ModelGrader) -> Check:
+        """Return a judge, or the people beside it, as a check: what it said where it was asked."""
+        by_people = name == judge.people
+        kept = self._stored_verdicts(name)
+        none = not_applicable("nobody labelled it" if by_people else f"{BROKEN}: no judge was asked yet")
+
+        def grade(trial: Trial, scenario: Scenario) -> Verdict:
+            return kept.get((trial.variant, trial.key, trial.source), none)
+
+        title = f"{judge.label} by people" if by_people else judge.label
+        return Check(name, title, judge.rubric, grade, version=judge.version)
 
     def verdicts(self, check: str) -> dict[str, Verdict]:
         """Trial key → verdict, for every trial that can be graded."""

@@ -146,9 +146,13 @@ class Ledger:
             if used.unpriced and self.budget.usd is not None:
                 self.exhausted = f"the price of {trial.model} is not known, so dollars cannot be counted"
             if used.calls:
-                most = TrialEstimate(used.usd, used.tokens, used.calls)
-                self._dearest[behaviour] = most.larger(self._dearest.get(behaviour, TrialEstimate()))
+                self.expect(behaviour, used)
         self._wake()
+
+    def expect(self, behaviour: str, used: TrialUsage) -> None:
+        """Expect as much as this of what comes, where that is more than what was expected by now."""
+        most = TrialEstimate(used.usd, used.tokens, used.calls)
+        self._dearest[behaviour] = most.larger(self._dearest.get(behaviour, TrialEstimate()))
 
     def _wake(self) -> None:
         self._moved.set()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from reyn_jupyter.evaluation.checks.text_match import missing_words
+from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
 from reyn_jupyter.evaluation.plan.validation import FieldError
@@ -77,7 +78,8 @@ class SuiteFile(ScenarioFile):
     """The file that a suite is loaded from.
 
     Attributes:
-        name, title, primary, checks, claims: as in `Suite`; a claim is written as its fields.
+        name, title, primary, claims: as in `Suite`; a claim is written as its fields.
+        checks: as in `Suite`; among them model graders as their fields, with the name under "grade".
         catalogs: name → what it holds; "standard" is there by itself.
         choices: a JSON file with `Choices`, for many catalogs over one file of records.
         variants: name → the fields in which it differs from the defaults.
@@ -88,7 +90,7 @@ class SuiteFile(ScenarioFile):
     name: str
     title: str
     primary: str
-    checks: tuple[str, ...] = ()
+    checks: tuple[str | Mapping[str, Any], ...] = ()
     catalogs: Mapping[str, CatalogFile] = Field(default_factory=dict)
     choices: str | None = None
     variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
@@ -117,13 +119,20 @@ def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
     }
     claims = [_claim(fields, document.place(("claims", at))) for at, fields in enumerate(written.claims)]
     catalogs = _catalogs(written, path)
+    names = [each for each in written.checks if isinstance(each, str)]
+    graders = tuple(
+        _grader(each, document.place(("checks", at)))
+        for at, each in enumerate(written.checks)
+        if not isinstance(each, str)
+    )
     try:
         return places, Suite(
             name=written.name,
             title=written.title,
             primary=written.primary,
             scenarios=tuple(scenario for _, scenario in found),
-            checks=tuple(dict.fromkeys((written.primary, *written.checks))),
+            checks=tuple(dict.fromkeys((written.primary, *names))),
+            graders=graders,
             catalogs=catalogs,
             variants=variants,
             claims=tuple(claims),
@@ -131,6 +140,14 @@ def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
         )
     except SuiteError as error:
         raise SuiteError(f"{path.name}: {error}") from error
+
+
+def _grader(fields: Mapping[str, Any], where: str) -> ModelGrader:
+    given = dict(fields)
+    try:
+        return ModelGrader(**{"name": given.pop("grade", ""), **given})
+    except FieldError as error:
+        raise SuiteError(f"{where}, a model grader: {'; '.join(error.problems) or error}") from error
 
 
 def _beside(path: Path, suite: SuiteFile) -> list[Placed]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,15 +14,10 @@ from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
-from reyn_jupyter.support.files.plain_files import PlainFolder
-from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.plan.variant import Variant
     from reyn_jupyter.evaluation.results.report import Report
     from reyn_jupyter.evaluation.run.progress import RunSummary
-
-FOLDER = Path(".reyn") / "studies"
 
 
 class EvalOptions(Options):
@@ -97,15 +90,17 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
     """Run the suite and report, or tell how the run ended where nothing was tried."""
     from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.evaluation.study import Study
+    from reyn_jupyter.evaluation.study_places import choose_variants, default_study_file
     from reyn_jupyter.evaluation.suites import load_suite
 
     assert options.suite is not None
     suite = load_suite(options.suite)
-    chosen = _variants(suite.variants, options)
+    root, models = session.parts.root, _parts(options.model)
+    chosen = choose_variants(suite, _parts(options.variants), models)
     study = Study(
-        _file(session, options, suite.name),
+        root / options.file if options.file is not None else default_study_file(root, suite.name, models),
         options.suite,
-        root=session.parts.root,
+        root=root,
         budget=Budget(usd=options.budget) if options.budget is not None else None,
     )
     with study:
@@ -119,48 +114,9 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
         return study.report() if study.evidence.tried else summary
 
 
-def _variants(there: Any, options: EvalOptions) -> list[Variant]:
-    """Return the named variants with each of the models that were chosen."""
-    names, models = _parts(options.variants), _parts(options.model)
-    unknown = [name for name in names if name not in there]
-    if unknown and not there:
-        raise ReynError("The suite suggests no variants.", "Leave --variants out, or write some in its file.")
-    if unknown:
-        meant = did_you_mean(nearest_names(unknown[0], there, 2))
-        raise ReynError(
-            f"The suite has no variant {unknown[0]!r}.", f"{meant} It has {', '.join(there)}.".strip()
-        )
-    from reyn_jupyter.evaluation.plan.variant import Variant
-
-    few = 1 if len(models) > 1 else 2
-    chosen = [there[name] for name in names or list(there)[:few]] or [Variant("defaults")]
-    if len(models) < 2:
-        return [each.but(each.name, model=models[0]) if models else each for each in chosen]
-    return [
-        each.but(model if len(chosen) == 1 else f"{each.name} {model}", model=model)
-        for model in models
-        for each in chosen
-    ]
-
-
 def _parts(text: str | None) -> list[str]:
     """Return the parts between commas, each once."""
     return list(dict.fromkeys(part for each in (text or "").split(",") if (part := each.strip())))
-
-
-def _file(session: Session, options: EvalOptions, suite: str) -> Path:
-    """Return the study's file: one a suite and model among the session's state, unless the person names one."""
-    if options.file is not None:
-        return session.parts.root / options.file
-    folder = session.parts.root / FOLDER
-    try:
-        PlainFolder(session.parts.root, *FOLDER.parts).make()
-    except OSError as error:
-        raise ReynError(
-            f"{folder} cannot be made: {error.strerror}.", "--file FILE names another place."
-        ) from error
-    model = re.sub(r"[^\w.]+", "-", options.model).strip("-.") if options.model else ""
-    return folder / f"{suite}-{model}.sqlite" if model else folder / f"{suite}.sqlite"
 
 
 def _suites() -> Table:

@@ -1,0 +1,254 @@
+"""The command `reyn`: studies in a terminal, as a process of its own wherever a signal or an import counts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.cli import main
+from reyn_jupyter.evaluation.models import fake_provider
+from reyn_jupyter.evaluation.models.fake_provider import FakeProvider, ProviderSettings
+from tests.support.waiting import until
+
+Captured = pytest.CaptureFixture[str]
+RUN = ["study", "run", "first-steps", "-m", "simulator", "-n", "2", "--repeats", "1"]
+OWN = """
+name: own
+title: One question
+primary: {primary}
+scenarios:
+- {{id: a, family: f, natural: Read it., workspace: {{notes.md: hello}}, gold: [{{file__read: {{path: notes.md}}}}]}}
+"""
+HEAVY = ("litellm", "openai", "torch", "transformers", "pandas", "numpy", "duckdb", "IPython", "ipywidgets")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def slow_server() -> Iterator[FakeProvider]:
+    with fake_provider.serve(manners=ProviderSettings(slow=0.2)) as server:
+        yield server
+
+
+def stored(file: Path) -> int:
+    """How many trials a file holds, also while another process writes it."""
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as base:
+            return int(base.execute("SELECT count(*) FROM trials").fetchone()[0])
+    except sqlite3.OperationalError:  # it is not there yet, or not whole
+        return 0
+
+
+def trials(file: Path) -> list[tuple[str, str, int]]:
+    with reyn.Study.open(file) as study:
+        return [(each.variant.name, each.trial.scenario, each.trial.repeat) for each in study.trials]
+
+
+def test_help_imports_no_model_library_and_no_tables() -> None:
+    code = f"""
+        import sys
+        from reyn_jupyter.cli import main
+        for words in ([], ["--help"], ["study", "run", "--help"]):
+            try:
+                main(words)
+            except SystemExit as ended:
+                assert not ended.code
+        print([name for name in {HEAVY!r} if name in sys.modules])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert "exit codes: 0 " in done.stdout and done.stdout.endswith("[]\n")
+
+
+def test_the_command_is_installed_under_its_name() -> None:
+    from importlib.metadata import distribution
+
+    (entry,) = (each for each in distribution("reyn-jupyter").entry_points if each.group == "console_scripts")
+    assert (entry.name, entry.load()) == ("reyn", main)
+
+
+def test_a_study_runs_and_the_same_line_tries_nothing_again(folder: Path, capsys: Captured) -> None:
+    for new in ("4 new trials", "0 new trials and 4 from before"):
+        assert main([*RUN, "--variants", "alone", "mandate"]) == 0
+        printed = capsys.readouterr()
+        assert "alone [simulated]: task done" in printed.out and "mandate [simulated]" in printed.out
+        assert new in printed.err and "\x1b" not in printed.err and "\r" not in printed.err
+    assert len(trials(folder / ".reyn" / "studies" / "first-steps-simulator.sqlite")) == 4
+
+
+def test_scenarios_models_file_and_limits_are_chosen_by_words(folder: Path, capsys: Captured) -> None:
+    only = [each.id for each in reyn.load_suite("first-steps").scenarios[:3:2]]
+    words = [
+        "-m",
+        "simulator",
+        "-m",
+        "offline",
+        "--variants",
+        "alone",
+        "--repeats",
+        "2",
+        "--file",
+        "s.sqlite",
+    ]
+    limits = ["--dollars", "2", "--minutes", "10", "--concurrency", "1"]
+    assert main(["study", "run", "first-steps", *words, *limits, "--only", *only]) == 0
+    assert sorted(trials(folder / "s.sqlite")) == sorted(
+        (model, scenario, repeat)
+        for model in ("simulator", "offline")
+        for scenario in only
+        for repeat in (0, 1)
+    )
+
+
+def test_a_signal_keeps_what_is_done_and_the_line_that_is_told_goes_on(
+    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
+    monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)
+    file = folder / "a.sqlite"
+    words = ["study", "run", "first-steps", "-m", "openai/slow", "-n", "2", "--repeats", "2"]
+    words += ["--file", "a.sqlite", "--concurrency", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reyn_jupyter", *words],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    until(lambda: stored(file) >= 1 or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=120)
+    kept = len(trials(file))
+    assert process.returncode == 130, err
+    assert 1 <= kept < 8 and "Traceback" not in err and out == ""
+    assert err.splitlines()[-1] == f"Go on with: reyn {' '.join(words)}"
+
+    def press() -> None:
+        until(lambda: stored(file) > kept)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    assert main(words) == 130
+    assert kept < (more := len(trials(file))) < 8
+    capsys.readouterr()
+    assert main(words) == 0
+    assert f"{8 - more} new trials and {more} from before" in capsys.readouterr().err
+    assert len(set(trials(file))) == len(trials(file)) == stored(file) == 8
+
+
+def test_the_end_of_the_time_is_no_failure_and_keeps_what_is_done(
+    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
+    monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)
+    before = signal.getsignal(signal.SIGTERM)
+    words = ["study", "run", "first-steps", "-m", "openai/slow", "--concurrency", "1", "--file", "a.sqlite"]
+    assert main([*words, "--minutes", "0.05"]) == 0
+    assert "The time is up. The same line goes on." in capsys.readouterr().err
+    assert len(trials(folder / "a.sqlite")) < 20 and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_model_graders_are_asked_after_the_trials(
+    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
+    monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)
+    judge = "checks: [{grade: helpful, model: openai/refuses, rubric: It names a next step.}]\n"
+    (folder / "own.yaml").write_text(OWN.format(primary="chain") + judge, "utf-8")
+    words = ["study", "run", "own.yaml", "-m", "simulator", "--repeats", "1"]
+    for times in (1, 0):
+        assert main([*words, "--judge-dollars", "1"]) == 0
+        printed = capsys.readouterr()
+        judged = "1 trial judged, 1 of them with no verdict" if times else "0 trials judged; 0 tokens"
+        assert f"helpful, judged by openai/refuses: {judged}" in printed.err
+        assert "helpful is judged by openai/refuses; its agreement with people is unknown" in printed.out
+    assert slow_server.asked == {"refuses": 1}
+
+
+def test_a_study_is_shown_as_text_and_as_json(capsys: Captured) -> None:
+    assert main(RUN) == 0
+    capsys.readouterr()
+    assert main(["study", "show"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["study", "show", "first-steps-simulator", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "first-steps · 4 trials" in shown and "Provenance" in shown
+    assert found["suite"] == "first-steps" and found["spent"]["trials"] == 4
+    (done,) = (
+        each for each in found["figures"] if (each["variant"], each["check"]) == ("alone", "task_done")
+    )
+    assert done["trials"] == 2 and 0 <= done["low"] <= done["estimate"] <= done["high"] <= 1
+
+
+def test_a_study_is_exported_by_the_ending_of_the_file(folder: Path, capsys: Captured) -> None:
+    assert main(RUN) == 0
+    for name in ("t.csv", "t.parquet", "t.jsonl", "r.html", "r.md", "logs"):
+        assert main(["study", "export", "first-steps-simulator", name]) == 0
+        assert (folder / name).exists()
+    with (folder / "t.csv").open(encoding="utf-8", newline="") as lines:
+        assert len(list(csv.DictReader(lines))) == 4
+    assert "Simulated trials" in (folder / "r.html").read_text("utf-8")
+    assert len(list((folder / "logs").glob("*.eval"))) == 2
+    assert main(["study", "export", "first-steps-simulator", "t.xlsx"]) == 1
+    assert "names no format; let it end in .parquet, .csv or .jsonl" in capsys.readouterr().err
+
+
+def test_suites_are_listed_and_one_is_told_with_its_scenarios_and_variants(capsys: Captured) -> None:
+    assert main(["suites"]) == 0
+    assert "\nmandates " in capsys.readouterr().out
+    assert main(["suites", "mandates"]) == 0
+    told = capsys.readouterr().out
+    assert "explicit-3x" in told and "\n  read-free-shipping\n" in told
+
+
+def test_a_suite_of_ones_own_is_checked(folder: Path, capsys: Captured) -> None:
+    (folder / "own.yaml").write_text(OWN.format(primary="chain"), "utf-8")
+    assert main(["suite", "check", "own.yaml"]) == 0
+    assert capsys.readouterr().out == "own.yaml: 1 scenario, 0 variants; nothing is wrong with it.\n"
+    (folder / "own.yaml").write_text(OWN.format(primary="chian"), "utf-8")
+    assert main(["suite", "check", "own.yaml"]) == 1
+    assert "there is no check 'chian'; did you mean chain?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("study run", "reyn: the following arguments are required: SUITE. reyn study run --help says"),
+        ("study run mandates -n 0", "reyn: argument -n: 0 is no whole number above 0."),
+        ("study run mandate -m simulator", "there is no suite 'mandate'; did you mean 'mandates'?"),
+        (
+            "study run mandates --variants explict-3x",
+            "has no variant 'explict-3x'. Did you mean explicit-3x or",
+        ),
+        ("study run mandates --only read-free-shiping", "did you mean 'read-free-shipping'?"),
+        ("study run mandates -m openai/gpt-4o-mini", "OPENAI_API_KEY is not set"),
+        ("study show", "reyn: No study was run here yet."),
+        ("study show other.txt", "other.txt is no study"),
+        ("suite check missing.yaml", "missing.yaml cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_one_message(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, words: str, said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (folder / "other.txt").write_text("no database" * 100, "utf-8")
+    assert main(words.split()) == 1
+    printed = capsys.readouterr()
+    assert said in printed.err and printed.out == "" and "Traceback" not in printed.err
