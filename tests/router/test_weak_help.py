@@ -34,7 +34,7 @@ def test_a_call_that_has_its_result_is_pointed_to_it_and_then_the_turn_is_closed
     assert second.startswith("Not run again: step 1") and first in second
     assert (
         valid_history(s.model.requests[-1])
-        and "Do not call tools" in s.model.requests[-1].messages[-1].content
+        and "without another call: what is in it?" in s.model.requests[-1].messages[-1].content
     )
 
 
