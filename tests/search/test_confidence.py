@@ -70,7 +70,7 @@ def session() -> LabelledSet:
     return default_set()
 
 
-@pytest.mark.parametrize(("legs", "refused", "lost"), [("both legs", 0.7, 0.1), ("words", 0.5, 0.17)])
+@pytest.mark.parametrize(("legs", "refused", "lost"), [("both legs", 0.6, 0.1), ("words", 0.3, 0.1)])
 def test_a_new_session_says_of_everyday_requests_that_nothing_fits(
     session: LabelledSet, legs: str, refused: float, lost: float
 ) -> None:
