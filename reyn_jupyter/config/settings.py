@@ -30,7 +30,14 @@ from reyn_jupyter.support.network.hosts import read_host
 Tier = Literal["light", "standard", "strong"]
 LOCAL_MINI = "sentence-transformers/all-MiniLM-L6-v2"
 _SMALL, _LARGE = "openai/text-embedding-3-small", "openai/text-embedding-3-large"
-EMBEDDING_MODELS = {"local-mini": LOCAL_MINI, "light": _SMALL, "standard": _SMALL, "strong": _LARGE}
+MULTILINGUAL = "universal-sentence-encoder/multilingual-3"
+EMBEDDING_MODELS = {
+    "local-mini": LOCAL_MINI,
+    "multilingual": MULTILINGUAL,
+    "light": _SMALL,
+    "standard": _SMALL,
+    "strong": _LARGE,
+}
 
 
 def _switch(value: object) -> object:

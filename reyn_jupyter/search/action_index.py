@@ -29,6 +29,7 @@ from reyn_jupyter.search.embedders.embedder import EmbedderError
 from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
 from reyn_jupyter.search.index_state import BuildProgress, IndexState
 from reyn_jupyter.search.index_updates import FEW, BackgroundBuild, BuildTask
+from reyn_jupyter.search.ranking.language import is_english
 from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.ranking.index import Index
 
 WAIT = 30.0  # seconds that a search waits for the index: loading torch takes about ten, a small catalog one
+OTHER_LANGUAGE = (
+    "Search works in English here, and this request seems to be in another language: say it in English, or list a "
+    "category."
+)
+_KNOWN = 0.5  # share of a request's words that records hold, from which on they are in its language
 _LONGEST_NOTE = 300  # characters of a note in an answer
 _FAILURES = (EmbedderError, ModelError, IndexStoreError, RuntimeError, ValueError, OSError, ImportError)
 
@@ -179,6 +185,8 @@ class ActionEmbeddingIndex:
         if meaning:
             meaning, unread = self._embeds(index, query, embedder)
             note = unread or note
+        if not (meaning and embedder is not None and not embedder.english_only):
+            note = " ".join(filter(None, (note, _language(index, query))))
         if coverage.indexed and not meaning:
             index = self._covering.words(coverage, index)
         answer = index.answer(query, limit, categories=categories or None)
@@ -347,3 +355,8 @@ class ActionEmbeddingIndex:
         self._notes.clear()
         self._covering.forget()
         return count
+
+
+def _language(index: Index, query: str) -> str:
+    """Say that a request is in a language that is not found by; empty where it is, or where actions have its words."""
+    return "" if is_english(query) or index.known_share(query) >= _KNOWN else OTHER_LANGUAGE

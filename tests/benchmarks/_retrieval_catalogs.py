@@ -1,6 +1,7 @@
 """Catalogs of every size, and requests that have an answer in them or none: what the decision is tuned and measured on.
 
-Invariant: what a seed draws is always the same, and a request is only ever of the half that was asked for.
+Invariants: what a seed draws is always the same, and a request is only ever of the half that was asked for. Catalogs of
+the tuning half hold actions of that half alone, and neither this package's actions nor everyday requests.
 
 Catalogs: both sets whole; 10 to 160 of their actions, mixed or from a few subjects, as servers bring them; the default
 catalog of a session, alone and with such actions. Against requests that have an answer stand those whose actions were
@@ -16,7 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reyn_jupyter.search.action_records import Record
-from tests.benchmarks._retrieval_sets import LabelledSet, Remembering, Request, indexed, load, without
+from tests.benchmarks._retrieval_sets import (
+    REPORTED,
+    TUNING,
+    LabelledSet,
+    Remembering,
+    Request,
+    indexed,
+    load,
+    without,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,10 +93,10 @@ def groups(
 ) -> Iterator[Group]:
     """All groups of one half of the requests; with `words` over indexes without vectors."""
     drawing = _Drawing(embedder, half, words)
-    fits = [request for request in default.half(half) if request.gold]
-    nothing = [request for request in default.half(half) if not request.gold]
+    fits = [request for request in default.requests if request.gold]
+    nothing = [request for request in default.requests if not request.gold]
     for own, other in (sets, sets[::-1]):
-        index = drawing.index(own.records)
+        index = drawing.index(own.records if half == REPORTED else own.actions(half))
         mine, strange = own.half(half), other.half(half)
         for asked, requests in ((HERE, mine), (REMOVED, mine), (OTHER, strange)):
             yield Group(f"{own.name}, whole", WHOLE, index, asked, tuple(requests))
@@ -97,7 +107,10 @@ def groups(
                     index = drawing.index(drawing.some(own, size, alike=alike))
                     yield from drawing.about(kind, index, own)
                     yield Group(kind, 1, index, OTHER, drawing.few(strange))
-                    yield Group(kind, 1, index, NONE, drawing.few(fits, FEW))
+                    if half == REPORTED:
+                        yield Group(kind, 1, index, NONE, drawing.few(fits, FEW))
+    if half == TUNING:
+        return
     index = drawing.index(default.records)
     for asked, requests in ((HERE, fits), (REMOVED, fits), (NONE, nothing)):
         yield Group("default", DEFAULT, index, asked, tuple(requests))
@@ -128,20 +141,21 @@ class _Drawing:
         return tuple(requests[place] for place in self._rng.permutation(len(requests))[:most])
 
     def some(self, own: LabelledSet, size: int, *, alike: bool) -> list[Record]:
-        """Actions of a set: half of them are needed by a request; or each with those most like it."""
+        """Actions of a half of a set: half of them are needed by a request; or each with those most like it."""
+        held = own.actions(self._half)
         needed = frozenset().union(*(need for r in own.half(self._half) for need in r.gold))
-        asked_for = [record for record in own.records if record.id in needed]
+        asked_for = [record for record in held if record.id in needed]
         if not alike:
             first = self._pick(asked_for, size // 2)
-            return first + self._pick([r for r in own.records if r not in first], size - len(first))
-        vectors = self._embedder.vectors(own.records)
+            return first + self._pick([r for r in held if r not in first], size - len(first))
+        vectors = self._embedder.vectors(held)
         subjects = max(1, min(4, size // ALIKE))
         chosen: dict[int, None] = {}
         for seed in self._pick(asked_for, subjects):
-            nearest = np.argsort(-(vectors @ vectors[own.records.index(seed)]), kind="stable")
+            nearest = np.argsort(-(vectors @ vectors[held.index(seed)]), kind="stable")
             fresh = [place for place in nearest.tolist() if place not in chosen]
             chosen |= dict.fromkeys(fresh[: -(-size // subjects)])
-        return [own.records[place] for place in list(chosen)[:size]]
+        return [held[place] for place in list(chosen)[:size]]
 
     def about(self, kind: str, index: Index, own: LabelledSet) -> Iterator[Group]:
         """A set's requests for an index that holds a part of it."""

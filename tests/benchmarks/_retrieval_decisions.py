@@ -10,6 +10,7 @@ import numpy as np
 
 from reyn_jupyter.search.ranking.vocabulary import parameter_texts
 from tests.benchmarks._retrieval_catalogs import HERE, OTHER, REMOVED, default_set, groups
+from tests.benchmarks._retrieval_intervals import area_interval, shown
 from tests.benchmarks._retrieval_sets import REPORTED, LabelledSet, Remembering, read_by_hand
 
 if TYPE_CHECKING:
@@ -58,8 +59,12 @@ def _whole(sets: Sequence[LabelledSet], found: Found, half: int) -> None:
         for asked, answers in by.items():
             every.setdefault(asked, []).extend(answers)
             if asked != HERE:
+                strange = other if asked == OTHER else own
                 means.setdefault(asked, []).append(_told(own.name, by[HERE], asked, answers))
-                ids = [request.id for request in (other if asked == OTHER else own).half(half)]
+                ids = [request.id for request in strange.half(half)]
+                kept, gone = ([s.cluster(r) for r in s.half(half)] for s in (own, strange))
+                area = area_interval(_sure(by[HERE]), _sure(answers), kept, gone)
+                print(f"    95 % interval by action: {shown(area)}")
                 _read(by[HERE], dict(zip(ids, answers, strict=True)), read_by_hand(own.name, asked))
         sharing = _score_above_zero(own.records)
         lost, kept = (np.mean([not sharing(r.text) for r in each.half(half)]) for each in (own, other))

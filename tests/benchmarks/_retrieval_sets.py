@@ -1,10 +1,13 @@
-"""The two labelled sets that ranking is tuned and measured on, each in two halves.
+"""The two labelled sets that ranking is tuned and measured on, each in two halves, parted by action.
 
-Invariant: a request is in the half that the hash of its id says, whatever is measured.
+Invariant: no action that a reported request needs is in the tuning half, as an answer, as a distractor or as words that
+are counted. Actions that count for one another are together, each such group falls to a half by the hash of its first
+id with a seed, and a request that needs actions of both halves is in neither.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[1] / "data" / "retrieval"
 NAMES = ("bfcl", "metatool")
 TUNING, REPORTED = 0, 1
+SEED = "by action, 1"
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,7 @@ class Request:
     id: str
     text: str
     gold: tuple[frozenset[str], ...]  # of each needed action, the ids that count for it
-
-    @property
-    def half(self) -> int:
-        return int(hashlib.sha256(f"half:{self.id}".encode()).hexdigest(), 16) % 2
+    language: str = "en"
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,58 @@ class LabelledSet:
     records: tuple[Record, ...]
     requests: tuple[Request, ...]
 
+    @functools.cached_property
+    def groups(self) -> dict[str, str]:
+        """Of every action the first id of its group: of those that count for one another in some request."""
+        first = {record.id: record.id for record in self.records}
+
+        def root(each: str) -> str:
+            while first[each] != each:
+                each = first[each]
+            return each
+
+        for need in (need for request in self.requests for need in request.gold):
+            roots = sorted({root(each) for each in need})
+            first |= dict.fromkeys(roots, roots[0])
+        return {each: root(each) for each in first}
+
     def half(self, half: int) -> list[Request]:
-        return [request for request in self.requests if request.half == half]
+        """The requests all of whose actions are of one half; those that need none go by their ids."""
+        if self.name == "own":  # nothing of the ranking is tuned on it
+            return [r for r in self.requests if half == REPORTED and r.language == "en"]
+        return [request for request in self.requests if self._halves(request) == {half}]
+
+    def actions(self, half: int) -> tuple[Record, ...]:
+        """The actions of one half."""
+        return tuple(record for record in self.records if _half_of(self.groups[record.id]) == half)
+
+    def cluster(self, request: Request) -> str:
+        """What a request is drawn with when actions are drawn: the group of the first action that it needs."""
+        return self.groups[min(request.gold[0])] if request.gold else request.id
+
+    def _halves(self, request: Request) -> set[int]:
+        needed = {self.groups[each] for need in request.gold for each in need}
+        return {_half_of(each) for each in needed or {request.id}}
+
+
+def _half_of(group: str) -> int:
+    return int(hashlib.sha256(f"{SEED}:{group}".encode()).hexdigest(), 16) % 2
 
 
 def load(name: str, records: tuple[Record, ...] | None = None) -> LabelledSet:
     """One of `NAMES`, as it lies in the folder of test data; or requests alone, for these records."""
     held = tuple(map(Record.of, _lines(f"{name}_actions.jsonl"))) if records is None else records
     queries = _lines(f"{name}_queries.jsonl")
-    requests = (Request(q["id"], q["query"], tuple(frozenset(each) for each in q["gold"])) for q in queries)
+    requests = (
+        Request(q["id"], q["query"], tuple(map(frozenset, q["gold"])), q.get("language", "en"))
+        for q in queries
+    )
     return LabelledSet(name, held, tuple(requests))
+
+
+def reciprocal_rank(found: Sequence[str], gold: Sequence[Collection[str]]) -> float:
+    """One over the rank of the first action that counts; 0 where none was found."""
+    return next((1 / rank for rank, each in enumerate(found, 1) if any(each in need for need in gold)), 0.0)
 
 
 def read_by_hand(catalog: str, asked: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""How common words are among the actions of both sets: what `search/ranking/term_weights.py` holds.
+"""How common words are among the actions of both tuning halves: what `search/ranking/term_weights.py` holds.
 
     python -m tests.benchmarks._retrieval_words --write
 
-Invariant: only texts of actions are counted, never requests, so that no half of the requests is looked at.
+Invariant: only texts of actions of the tuning halves are counted, never requests, and nothing that is reported on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reyn_jupyter.search.ranking import term_weights
 from reyn_jupyter.search.ranking.lexical import STOPPED
 from reyn_jupyter.search.ranking.tokens import runs, tokens_of
 from reyn_jupyter.search.ranking.vocabulary import parameter_texts
-from tests.benchmarks._retrieval_sets import NAMES, load
+from tests.benchmarks._retrieval_sets import NAMES, TUNING, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks._retrieval_words")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    new = written(counted(record for name in NAMES for record in load(name).records))
+    new = written(counted(record for name in NAMES for record in load(name).actions(TUNING)))
     path = Path(term_weights.__file__)
     if options.write:
         path.write_text(re.sub(r"(?s)\nCOMMON = \{.*?\}\n", f"\n{new}\n", path.read_text("utf-8")), "utf-8")

@@ -1,10 +1,10 @@
 """Search over two labelled sets: NDCG@10 beside each leg and reciprocal rank fusion, the decision, and time.
 
-    python -m tests.benchmarks.retrieval [--cache FILE.npz] [--tune]
+    python -m tests.benchmarks.retrieval [--cache FILE.npz] [--tune] [--only PART] [--every N]
 
-Half of each set was tuned on; the other half is reported. `--tune` goes over the tuning halves: it tries values for
-each constant of the ranking, and fits those of the decision anew. `--cache` keeps vectors between runs, `--only`
-measures one part. Times are CPU time of one core.
+The halves part actions: none that a reported request needs is among those that are tuned on. `--tune` goes over the
+tuning halves: it tries values for each constant of the ranking, and fits those of the decision anew. `--cache` keeps
+vectors between runs, `--only` measures one part. Times are CPU time of one core.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ import numpy as np
 
 from reyn_jupyter.search.ranking.index import Index
 from tests.benchmarks import _retrieval_decisions as deciding
+from tests.benchmarks import _retrieval_own as own
 from tests.benchmarks import _retrieval_tune as tuning
+from tests.benchmarks._retrieval_intervals import mean_interval, shown
 from tests.benchmarks._retrieval_sets import (
     NAMES,
     REPORTED,
-    TUNING,
     LabelledSet,
     Remembering,
     indexed,
     load,
     ndcg,
+    reciprocal_rank,
 )
 
 if TYPE_CHECKING:
@@ -39,36 +41,40 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.search.action_records import Record
 
-GOALS = {"bfcl": 0.83, "metatool": 0.73}
 RANKS = 60  # the constant of reciprocal rank fusion: Cormack, Clarke and Büttcher (2009)
-DRAWS = 2_000  # of the paired bootstrap
 WHOLE_AT = 10_000  # actions at which a search is timed with the request's vector
 
 
-def quality(each: LabelledSet, embedder: Remembering) -> None:
-    """NDCG@10 of every way to rank, on both halves, and ours against the others with 95 % intervals."""
+def quality(each: LabelledSet, embedder: Remembering, every: int = 1) -> None:
+    """NDCG@10 and MRR of every way to rank on the reported half, and ours less the others, with intervals by action."""
     ours, words = indexed(each.records, embedder), indexed(each.records, None)
-    ids = [record.id for record in each.records]
     vectors = embedder.vectors(each.records)
-    for half, label in ((TUNING, "tuning half"), (REPORTED, "reported half")):
+    asked = [request for request in each.half(REPORTED) if request.gold][::every]
+    clusters = [each.cluster(request) for request in asked]
+    print(f"{each.name}: {len(asked)} requests for {len(set(clusters))} actions, of {len(each.records):,}")
+    for name, score in (("NDCG@10", ndcg), ("MRR", reciprocal_rank)):
         rows: dict[str, list[float]] = {}
-        for request in each.half(half):
-            lexical = [hit for hit, _ in words.search(request.text, 100)]
-            plain = vectors @ embedder.embed([request.text])[0]
-            meaning = [ids[place] for place in np.argsort(-plain, kind="stable")[:100]]
-            ways = {
-                "words (BM25F)": lexical,
-                "meaning (MiniLM, three views)": meaning,
-                "reciprocal rank fusion": _fused(lexical, meaning),
-                "ours": [hit for hit, _ in ours.search(request.text)],
-            }
-            for way, found in ways.items():
-                rows.setdefault(way, []).append(ndcg(found, request.gold))
-        print(f"{each.name}, {label}: {len(rows['ours'])} requests, {len(ids):,} actions")
+        for request in asked:
+            for way, found in _ranked(ours, words, vectors, embedder, request.text).items():
+                rows.setdefault(way, []).append(score(found[:10], request.gold))
         for way, values in rows.items():
-            versus = "" if way == "ours" else f"   ours is {_interval(rows['ours'], values)} better"
-            goal = f"   goal {GOALS[each.name]}" if way == "ours" else ""
-            print(f"  {way:32}{np.mean(values):8.4f}{versus}{goal}")
+            less = np.subtract(rows["ours"], values).tolist()
+            versus = "" if way == "ours" else f"   ours is {shown(mean_interval(less, clusters), '+')} better"
+            print(f"  {name:9}{way:32}{shown(mean_interval(values, clusters))}{versus}")
+
+
+def _ranked(
+    ours: Index, words: Index, vectors: np.ndarray, embedder: Remembering, text: str
+) -> dict[str, list[str]]:
+    lexical = [hit for hit, _ in words.search(text, 100)]
+    order = np.argsort(-(vectors @ embedder.embed([text])[0]), kind="stable")[:100]
+    meaning = [words.records[place].id for place in order]
+    return {
+        "words (BM25F)": lexical,
+        "meaning (MiniLM, three views)": meaning,
+        "reciprocal rank fusion": _fused(lexical, meaning),
+        "ours": [hit for hit, _ in ours.search(text)],
+    }
 
 
 def _fused(*rankings: Sequence[str]) -> list[str]:
@@ -77,14 +83,6 @@ def _fused(*rankings: Sequence[str]) -> list[str]:
         for rank, each in enumerate(ranking, 1):
             total[each] = total.get(each, 0.0) + 1 / (RANKS + rank)
     return sorted(total, key=lambda each: (-total[each], each))
-
-
-def _interval(ours: Sequence[float], other: Sequence[float]) -> str:
-    rng = np.random.default_rng(0)
-    difference = np.array(ours) - np.array(other)
-    means = difference[rng.integers(0, len(difference), (DRAWS, len(difference)))].mean(1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return f"{difference.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
 def speed(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
@@ -156,16 +154,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.retrieval")
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--cache", type=Path)
-    parser.add_argument("--only", choices=("quality", "decisions", "speed"))
+    parser.add_argument("--only", choices=("own", "quality", "decisions", "speed"))
+    parser.add_argument("--set", choices=NAMES, help="the quality of this set alone")
+    parser.add_argument(
+        "--every", type=int, default=1, help="take each so many requests alone, for the quality"
+    )
     options, _ = parser.parse_known_args()
     sets, embedder = [load(name) for name in NAMES], Remembering(options.cache)
     if options.tune:
         tuning.sweeps(sets, embedder)
         tuning.decisions(sets, embedder)
     else:
+        if options.only in (None, "own"):
+            own.report(embedder)
+            quality(own.own_set(), embedder)
         if options.only in (None, "quality"):
             for each in sets:
-                quality(each, embedder)
+                if options.set in (None, each.name):
+                    quality(each, embedder, options.every)
         if options.only in (None, "decisions"):
             deciding.decisions(sets, embedder, words=False)
             deciding.decisions(sets, embedder, words=True)

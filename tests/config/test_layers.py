@@ -74,7 +74,7 @@ def test_permission_rules_add_up_so_no_layer_takes_back_a_deny(place):
 def test_embedding_classes_join_those_that_are_built_in(place):
     effective = place.load("embedding: {classes: {light: {model: openai/x}, mine: openai/y}}")
     classes = effective.settings.embedding.classes
-    assert set(classes) == {"local-mini", "light", "standard", "strong", "mine"}
+    assert set(classes) == {"local-mini", "multilingual", "light", "standard", "strong", "mine"}
     assert classes["light"].model == "openai/x"
     assert effective.origins["embedding.classes.light"] == "reyn.yaml"
 

@@ -10,11 +10,12 @@ import pytest
 from reyn_jupyter.search import build
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.embedders.packaged import weights_folder
-from reyn_jupyter.search.ranking import term_weights
+from reyn_jupyter.search.ranking import confidence, term_weights
 from reyn_jupyter.search.ranking.index import Index
 from tests.benchmarks import _retrieval_words as words_of_sets
 from tests.benchmarks._retrieval_catalogs import default_set
-from tests.benchmarks._retrieval_sets import NAMES, LabelledSet, Remembering, load
+from tests.benchmarks._retrieval_own import FALSE_MARKS, asked, own_set, threshold_of
+from tests.benchmarks._retrieval_sets import NAMES, TUNING, LabelledSet, Remembering, load
 
 # What a server for music might bring: ten actions of one subject, which are all alike.
 MUSIC = [
@@ -69,7 +70,7 @@ def session() -> LabelledSet:
     return default_set()
 
 
-@pytest.mark.parametrize(("legs", "refused", "lost"), [("both legs", 0.7, 0.1), ("words", 0.5, 0.17)])
+@pytest.mark.parametrize(("legs", "refused", "lost"), [("both legs", 0.6, 0.1), ("words", 0.3, 0.1)])
 def test_a_new_session_says_of_everyday_requests_that_nothing_fits(
     session: LabelledSet, legs: str, refused: float, lost: float
 ) -> None:
@@ -121,8 +122,8 @@ def test_a_request_whose_words_are_all_unknown_can_still_be_an_answer() -> None:
     assert not answer.weak and answer.hits[0][0] == "pay_invoice"
 
 
-def test_the_table_of_common_words_is_what_the_public_sets_give() -> None:
-    records = [record for name in NAMES for record in load(name).records]
+def test_the_table_of_common_words_is_what_the_tuning_halves_give() -> None:
+    records = [record for name in NAMES for record in load(name).actions(TUNING)]
     assert len(records) == term_weights.ACTIONS
     assert words_of_sets.counted(records) == term_weights.COMMON
 
@@ -134,3 +135,16 @@ def test_telling_is_at_most_one_and_falls_with_how_common_a_word_is() -> None:
     ]
     assert told == sorted(told, reverse=True)
     assert all(0 < each < 1 for each in told) and term_weights.term_weight("zebra") == 1
+
+
+@pytest.mark.parametrize(("legs", "least"), [("both legs", 0.45), ("words", 0.25)])
+def test_at_most_a_tenth_of_fresh_requests_with_an_answer_are_marked_by_the_rule_of_the_threshold(
+    legs: str, least: float
+) -> None:
+    own = own_set()
+    index = _index(own.records, legs)
+    model = confidence.BOTH_LEGS if legs == "both legs" else confidence.WORDS_ONLY
+    sure = [index.answer(request.text).confidence for request in asked(own)]
+    assert len(sure) == 42 and model.threshold == pytest.approx(threshold_of(sure), abs=5e-4)
+    assert np.mean([each < model.threshold - 5e-4 for each in sure]) <= FALSE_MARKS
+    assert np.mean([index.answer(request.text).weak for request in asked(own, answerable=False)]) > least

@@ -49,6 +49,7 @@ class Embedder(ABC):
         key: what the vectors belong to: the model, and the digest of its weights where that is known.
         dimension: numbers a vector; None where the model tells only with its first answer.
         is_remote: whether texts leave this machine. Then nothing is embedded unasked: a person builds the index.
+        english_only: whether requests in other languages are far from actions that are described in English.
         batch: actions, of up to three texts each, that are embedded and stored together.
         spent: the usage so far; None where embedding costs nothing.
 
@@ -64,6 +65,7 @@ class Embedder(ABC):
     key: str
     dimension: int | None = None
     is_remote: ClassVar[bool] = False
+    english_only: bool = False
     batch: ClassVar[int] = 16  # about a third of a second on one core, so that an interrupt is heard soon
     spent: EmbeddingUsage | None = None
 

@@ -20,6 +20,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import Settings
+from reyn_jupyter.config.settings import MULTILINGUAL
 from reyn_jupyter.search.embedders.embedder import LOCAL, MINI, EmbedderError
 from reyn_jupyter.support.text import nearest
 
@@ -35,6 +36,7 @@ Kind = Literal["off", "absent", "local", "hosted", "wrong"]
 # Who embeds, by what a model string begins with, the longest that fits; LiteLLM takes the rest. Models of
 # sentence-transformers stand apart: they alone may be absent without a fault, and one is shared by the whole process.
 EMBEDDERS = {
+    MULTILINGUAL: "reyn_jupyter.search.embedders.universal:UniversalSentenceEncoder",
     "": "reyn_jupyter.search.embedders.hosted:HostedEmbedder",
 }
 
@@ -191,7 +193,7 @@ def _embedder(model: str, machine: InstalledModels, key: str) -> LocalEmbedder:
         return PackagedMiniLM(folder)
 
     mini = model == MINI
-    return LocalEmbedder(
+    made = LocalEmbedder(
         key,
         PackagedMiniLM.dimension if mini else None,
         light if mini and machine.packaged else None,
@@ -199,3 +201,5 @@ def _embedder(model: str, machine: InstalledModels, key: str) -> LocalEmbedder:
         is_there=lambda: (mini and machine.packaged) or is_on_this_machine(model),
         renew=lambda: _local(model, machine),
     )
+    made.english_only = mini
+    return made

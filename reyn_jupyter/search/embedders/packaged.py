@@ -61,6 +61,7 @@ class PackagedMiniLM(Embedder):
     """
 
     key, dimension = KEY, 384
+    english_only = True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(MINI)

@@ -186,6 +186,10 @@ class Index:
             )
         return found
 
+    def known_share(self, query: str) -> float:
+        """Return the share of a request's words that some record holds, in [0, 1]."""
+        return self._lexical.known_share(query)
+
     def updated(
         self, records: Iterable[Record | Mapping[str, object]], vectors: Floats | None = None
     ) -> Index:

