@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolSet
-from reyn_jupyter.models.context_length import served_context
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.model_server import SERVERS, SLOTS, ModelServer, ServerAddress, check_file
 from reyn_jupyter.models.local.tool_text import TaggedCallFilter, read_reply, reply_grammar, with_tools
 from reyn_jupyter.models.prices import Price
 from reyn_jupyter.models.providers import LOCAL_SILENCE
+from reyn_jupyter.models.served_models import served_context
 
 PREFIX = "local/"
 HOST = "127.0.0.1"
