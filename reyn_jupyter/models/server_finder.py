@@ -28,7 +28,7 @@ from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 
 PORTS = {11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio", 8000: "vLLM"}
-LOOK = 1.5  # seconds for the question which models there are
+LOOK = 3.0  # seconds for the question which models there are
 TRY = 60.0  # seconds for all that is tried with one server
 TRIED = 3  # models of a server at most
 LISTED = 20  # models of a server at most
@@ -122,7 +122,7 @@ class _Finder:
     async def look(self) -> list[FoundModel]:
         """Return the models that it says it has; one without a name where it has none."""
         try:
-            async with asyncio.timeout(LOOK), models_server(f"http://{self._address}") as server:
+            async with models_server(f"http://{self._address}") as server, asyncio.timeout(LOOK):
                 served = await server.models()
         except TimeoutError:
             return [self._none(f"no answer within {LOOK} s")]
