@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_WAIT
+
+if TYPE_CHECKING:
+    from gzip import GzipFile
 
 
 class TooMuchError(ValueError):
@@ -27,7 +30,7 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read_at_most(stream: IO[bytes], most: int) -> bytes:
+def read_at_most(stream: IO[bytes] | GzipFile, most: int) -> bytes:
     """Return all bytes of a stream, a decompressing one for instance, and close it.
 
     Raises:
