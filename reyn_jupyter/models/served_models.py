@@ -2,7 +2,7 @@
 
 Invariants: a server is asked without a proxy or a redirect, and an answer is read up to a bound of bytes and within a
 time, however slowly it comes and however it is packed. What a server does not say, or says in another shape, is not
-known. Sources: ollama/ollama, api/types.go and openai/openai.go; llama.cpp, tools/server/README.md; LM Studio, REST
+known. Sources: ollama/ollama, api/types.go and openai/openai.go; llama.cpp, README of its server; LM Studio, REST
 API v0; vLLM, entrypoints/openai.
 """
 
