@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis.internal import lambda_sources
 
 # Compiled modules are kept, whatever the shell says: tests start hundreds of processes, which would compile all again.
@@ -28,7 +28,10 @@ sys.dont_write_bytecode = False
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-settings.register_profile("whatever the machine does besides", deadline=None)  # no test asserts speed
+# No test asserts speed, neither its own nor that of making its data.
+settings.register_profile(
+    "whatever the machine does besides", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("whatever the machine does besides")
 
 

@@ -8,6 +8,7 @@ table into the manual (`docs/evidence.md`, between its markers) and the trials b
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import signal
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ BEGIN, END = "<!-- evidence: begin -->", "<!-- evidence: end -->"
 SUITE, BASE = "first-steps", "alone"
 CHECKS = ("state_reached", "right_action", "task_done")
 PARAMETERS = {"temperature": 0.0, "seed": 1, "max_tokens": 80}
+DOLLARS = 0.5  # of a model that costs something
 TIMEOUT = 900.0  # seconds a trial: a prompt alone takes a minute on two busy processors
 
 
@@ -37,6 +39,12 @@ def main() -> None:
     parser.add_argument("--scenarios", type=int, default=None, help="at most so many; all by default")
     parser.add_argument("--only", nargs="*", default=None, help="variants of the suite, beside the first one")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument(
+        "--dollars",
+        type=float,
+        default=DOLLARS,
+        help="for all runs of a file; inf: no limit",
+    )
     given = parser.parse_args()
     suite = reyn.load_suite(SUITE)
     variants = variants_of(suite, given.model, given.only)
@@ -44,12 +52,14 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', given.model)}.sqlite"
     most = min(given.scenarios or len(suite.scenarios), len(suite.scenarios))
-    with reyn.Study(file, suite=suite, timeout=TIMEOUT) as study:
+    with reyn.Study(
+        file, suite=suite, timeout=TIMEOUT, budget=budget_of(given.model, given.dollars)
+    ) as study:
         with after(60 * given.minutes) as is_over:
             # Scenario by scenario, so that the variants can be compared at any time.
             for number in range(1, most + 1):
-                study.run(*variants, n=number, repeats=2)
-                if is_over():
+                ended = study.run(*variants, n=number, repeats=2).ended
+                if is_over() or ended == "budget":
                     break
         report = study.report()
         print(table(report))
@@ -59,6 +69,11 @@ def main() -> None:
             tail = rest.partition(END)[2]
             PAGE.write_text(f"{head}{BEGIN}\n{table(report)}\n{END}{tail}", encoding="utf-8")
             study.export(PAGE.parent / "evidence" / f"{file.stem}.parquet")
+
+
+def budget_of(model: str, dollars: float) -> reyn.Budget:
+    """Return what trials of a model may cost. With a limit, one whose price is not known does not start."""
+    return reyn.Budget(usd=None if model.startswith("local/") or math.isinf(dollars) else dollars)
 
 
 def variants_of(suite: Suite, model: str, only: list[str] | None = None) -> list[Variant]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors, wire
 from reyn_jupyter.models.attachments import provider_messages
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
-from reyn_jupyter.models.context_length import served_context
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.prices import Price, price_of
 from reyn_jupyter.models.providers import (
@@ -35,6 +34,7 @@ from reyn_jupyter.models.providers import (
     required_key,
     set_key,
 )
+from reyn_jupyter.models.served_models import served_context
 from reyn_jupyter.support.text import did_you_mean, nearest
 
 if TYPE_CHECKING:

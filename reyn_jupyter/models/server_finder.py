@@ -1,8 +1,9 @@
 """Find servers of language models on this machine, and what their models can do, by trying.
 
-Invariants: only addresses of this machine are asked, by their number, without a proxy, a redirect or a key. An answer
-is read up to a bound and within a time; whatever else comes is a sentence in the result, and nothing is raised for it.
-Sources of the paths and fields: the API references of Ollama, llama.cpp's server, LM Studio and vLLM.
+Invariants: only addresses of this machine are asked, by their number and without a key, each by a client of its own;
+what comes back is bounded in bytes and time, and whatever else it is becomes a sentence in the result. A model that its
+server runs on another machine is not tried, since that would send something there. How a server is asked, and what its
+fields mean, is in `models.served_models`.
 """
 
 from __future__ import annotations
@@ -11,21 +12,28 @@ import asyncio
 import ipaddress
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.served_models import (
+    NOTHING,
+    ModelsServer,
+    NoAnswerError,
+    ServedModel,
+    models_server,
+)
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import shorten
 
 PORTS = {11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio", 8000: "vLLM"}
-LOOK = 1.5  # seconds for the question which models there are
+LOOK = 3.0  # seconds for the question which models there are
 TRY = 60.0  # seconds for all that is tried with one server
 TRIED = 3  # models of a server at most
 LISTED = 20  # models of a server at most
-LARGEST = 1_000_000  # bytes of an answer
 _TOKENS = 48
-_OWNERS = {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
-_PLAIN_NAME = re.compile(r"[\w./:@+-]{1,200}")
+_PLAIN_NAME = re.compile(r"[\w./:@+-]{0,199}[\w./@+-]")
 _MOOD: dict[str, Any] = {
     "type": "object",
     "properties": {"mood": {"type": "string", "enum": ["good", "bad"]}},
@@ -39,10 +47,6 @@ _REPORT = {
 _ASKED = [{"role": "user", "content": "Hi."}]
 
 
-class _NoAnswerError(Exception):
-    """The server gave no answer that can be used; says why."""
-
-
 @dataclass(frozen=True)
 class FoundModel:
     """A model of a server, or, without a name, a server that could not be used.
@@ -50,11 +54,13 @@ class FoundModel:
     Attributes:
         server: the program, as far as it says so.
         address: its host and port.
+        model: its name, as its server writes it.
         context: tokens that it takes; None where the server does not say.
         tools: whether tools that are sent reach it; None where that was not tried.
         forced: how a call of a tool can be forced: "by name", "sent alone", "by JSON schema" or "no"; None likewise.
         schema: whether an answer keeps to a JSON schema; None likewise.
         note: what is to be known besides.
+        usable: whether it answers, and on this machine.
     """
 
     server: str
@@ -65,11 +71,12 @@ class FoundModel:
     forced: str | None = None
     schema: bool | None = None
     note: str = ""
+    usable: bool = True
 
     @property
     def line(self) -> str:
         """The line that makes it the model of the tier `light`; empty where there is none."""
-        if not _PLAIN_NAME.fullmatch(self.model):
+        if not self.usable or not _PLAIN_NAME.fullmatch(self.model):
             return ""
         # This provider of LiteLLM's is any server of the protocol, and no key of the environment goes to it.
         entry = f"{{model: hosted_vllm/{self.model}, api_base: http://{self.address}/v1}}"
@@ -77,11 +84,7 @@ class FoundModel:
 
 
 async def find_servers(
-    addresses: Sequence[str] = (),
-    *,
-    quick: bool = False,
-    models: Collection[str] = (),
-    tell: Callable[[str], None] = lambda what: None,
+    addresses: Sequence[str] = (), *, quick: bool = False, models: Collection[str] = ()
 ) -> tuple[FoundModel, ...]:
     """Ask for models at addresses of this machine, and try what they can do.
 
@@ -89,7 +92,6 @@ async def find_servers(
         addresses: as "127.0.0.1:8080", "localhost:8080" or "8080"; the usual ports when there are none.
         quick: try nothing; only list the models.
         models: try these, and not the first few.
-        tell: hears of each model that is about to be tried.
 
     Returns:
         The models, by address; for an address that was given and has none, why.
@@ -101,163 +103,120 @@ async def find_servers(
         >>> asyncio.run(find_servers(["127.0.0.1:9"]))[0].note
         'nothing answers'
     """
-    import httpx  # LiteLLM brings it along
-
-    places = [_place(each) for each in addresses] or [f"127.0.0.1:{port}" for port in PORTS]
-    async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=TRY) as client:
-        asked = [_Server(client, place) for place in dict.fromkeys(places)]
-        found = await asyncio.gather(*(each.look() for each in asked))
-        if not quick:
-            for server, listed in zip(asked, found, strict=True):
-                listed[:] = await server.tried(listed, models, tell)
+    places = dict.fromkeys([_place(each) for each in addresses] or [f"127.0.0.1:{port}" for port in PORTS])
+    asked = [_Finder(place) for place in places]
+    found = await asyncio.gather(*(each.look() for each in asked))
+    if not quick:
+        found = [await finder.tried(listed, models) for finder, listed in zip(asked, found, strict=True)]
     given = bool(addresses)
-    return tuple(model for listed in found for model in listed if given or model.note != _NOTHING)
+    return tuple(model for listed in found for model in listed if given or model.note != NOTHING)
 
 
-_NOTHING = "nothing answers"
+class _Finder:
+    """Looks at one address: host and port."""
 
-
-class _Server:
-    """One address.
-
-    Args:
-        client: sends requests.
-        address: host and port.
-    """
-
-    def __init__(self, client: Any, address: str) -> None:
-        self._client, self._address = client, address
+    def __init__(self, address: str) -> None:
+        self._address = address
         self._program = PORTS.get(int(address.rpartition(":")[2]), "unknown")
 
     async def look(self) -> list[FoundModel]:
         """Return the models that it says it has; one without a name where it has none."""
         try:
-            async with asyncio.timeout(LOOK):
-                return await self._models()
+            async with models_server(f"http://{self._address}") as server, asyncio.timeout(LOOK):
+                served = await server.models()
         except TimeoutError:
             return [self._none(f"no answer within {LOOK} s")]
-        except _NoAnswerError as problem:
+        except NoAnswerError as problem:
             return [self._none(str(problem))]
-
-    async def _models(self) -> list[FoundModel]:
-        listed = await self._ask("GET", "/v1/models")
-        data = listed.get("data") if isinstance(listed, dict) else None
-        named = [each for each in data or () if isinstance(each, dict) and isinstance(each.get("id"), str)]
-        if not isinstance(data, list) or (data and not named):
-            raise _NoAnswerError("it answers, and is no server of models")
-        if not named:
+        if not served.models:
             return [self._none("it has no model")]
-        self._program = next(
-            (_OWNERS[str(each.get("owned_by"))] for each in named if str(each.get("owned_by")) in _OWNERS),
-            "OpenAI protocol",
-        )
-        loaded, lengths = await self._facts()
-        named.sort(key=lambda each: each["id"] not in loaded)
-        return [
-            FoundModel(
-                self._program,
-                self._address,
-                each["id"],
-                _length(each.get("max_model_len")) or lengths.get(each["id"]) or lengths.get(""),
-            )
-            for each in named[:LISTED]
-        ]
+        self._program = served.program
+        models = sorted(served.models, key=lambda each: not each.loaded)
+        listed = [self._found(each) for each in models[:LISTED]]
+        if len(models) > LISTED:
+            listed[-1] = replace(listed[-1], note=f"the last of {LISTED} shown, of {len(models)}")
+        return listed
 
-    async def _facts(self) -> tuple[set[str], dict[str, int]]:
-        """Return which models are loaded, and context lengths by model ("" for the only one), where it says so."""
-        loaded: set[str] = set()
-        lengths: dict[str, int] = {}
-        try:
-            if self._program == "Ollama":
-                for each in _dicts((await self._ask("GET", "/api/ps")).get("models")):
-                    loaded.add(str(each.get("name")))
-                    _note(lengths, str(each.get("name")), each.get("context_length"))
-            elif self._program == "LM Studio":
-                for each in _dicts((await self._ask("GET", "/api/v0/models")).get("data")):
-                    if each.get("state") == "loaded":
-                        loaded.add(str(each.get("id")))
-                    _note(
-                        lengths,
-                        str(each.get("id")),
-                        each.get("loaded_context_length") or each.get("max_context_length"),
-                    )
-            elif self._program == "llama.cpp":
-                said = (await self._ask("GET", "/props")).get("default_generation_settings")
-                _note(lengths, "", said.get("n_ctx") if isinstance(said, dict) else None)
-        except (_NoAnswerError, AttributeError):
-            pass  # what it does not say is not known
-        return loaded, lengths
+    def _found(self, model: ServedModel) -> FoundModel:
+        found = FoundModel(self._program, self._address, model.name, model.context)
+        if model.runs_at:
+            where = shorten(printable(model.runs_at), 60)
+            return replace(found, note=f"runs on another machine ({where}): not tried", usable=False)
+        return found if model.chats else replace(found, note="makes embeddings, no answers", usable=False)
 
-    async def tried(
-        self, models: list[FoundModel], wanted: Collection[str], tell: Callable[[str], None]
-    ) -> list[FoundModel]:
+    async def tried(self, models: list[FoundModel], wanted: Collection[str]) -> list[FoundModel]:
         """Return the models with what the first few of them can do."""
-        done: list[FoundModel] = []
+        able = [each for each in models if each.model and each.usable]
+        chosen = [each for each in able if each.model in wanted] if wanted else able[:TRIED]
+        done = {each.model: each for each in models}
         end = asyncio.get_running_loop().time() + TRY
-        for place, model in enumerate(models):
-            if not model.model or (model.model not in wanted if wanted else place >= TRIED):
-                done.append(model)
-                continue
-            tell(f"{model.model} at {self._address}")
-            try:
-                async with asyncio.timeout_at(end):
-                    done.append(await self._tried(model))
-            except TimeoutError:
-                done.append(_with(model, note=f"not tried to the end: slower than {TRY:.0f} s"))
-            except _NoAnswerError as problem:
-                done.append(_with(model, note=str(problem)))
-        return done
-
-    async def _tried(self, model: FoundModel) -> FoundModel:
-        bare = await self._complete(model.model, max_tokens=1)
-        named = await self._attempt(
-            model, tools=[_REPORT], tool_choice={"type": "function", "function": {"name": "report"}}
-        )
-        alone = None if _calls(named) else await self._attempt(model, tools=[_REPORT], tool_choice="required")
-        wanted = {"type": "json_schema", "json_schema": {"name": "report", "schema": _MOOD}}
-        schema = _is_mood(_message(await self._attempt(model, response_format=wanted)).get("content"))
-        called = _calls(named) or _calls(alone)
-        forced = (
-            "by name" if _calls(named) else "sent alone" if called else "by JSON schema" if schema else "no"
-        )
-        read = max(_read(named), _read(alone)) > _read(bare) > 0
-        return _with(model, tools=called or read, forced=forced, schema=schema)
-
-    async def _attempt(self, model: FoundModel, **more: Any) -> Any:
-        """Return the answer to a tiny request; an empty one where it is refused."""
-        try:
-            return await self._complete(model.model, **more)
-        except _NoAnswerError:
-            return {}
-
-    async def _complete(self, model: str, **more: Any) -> Any:
-        asked = {"model": model, "messages": _ASKED, "max_tokens": _TOKENS, "temperature": 0, **more}
-        return await self._ask("POST", "/v1/chat/completions", asked)
-
-    async def _ask(self, method: str, path: str, body: object = None) -> Any:
-        """Return the JSON of an answer. Raises _NoAnswerError."""
-        import httpx
-
-        content = bytearray()
-        try:
-            async with self._client.stream(method, f"http://{self._address}{path}", json=body) as answer:
-                async for piece in answer.aiter_bytes(65_536):
-                    content += piece
-                    if len(content) > LARGEST:
-                        raise _NoAnswerError(f"it answers more than {LARGEST // 1_000_000} MB")
-        except httpx.ConnectError:
-            raise _NoAnswerError(_NOTHING) from None
-        except httpx.HTTPError as error:
-            raise _NoAnswerError(f"it answers, and is no server of models ({type(error).__name__})") from None
-        if answer.status_code != 200:
-            raise _NoAnswerError(f"it refuses: status {answer.status_code}")
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
-            raise _NoAnswerError("it answers, and is no server of models") from None
+        async with models_server(f"http://{self._address}") as server:
+            for model in chosen:
+                trial = _Trial(server, model)
+                try:
+                    async with asyncio.timeout_at(end):
+                        await trial.run()
+                except TimeoutError:
+                    note = f"not tried to the end: slower than {TRY:.0f} s"
+                    trial.found = replace(trial.found, note=note)
+                except NoAnswerError as problem:
+                    trial.found = replace(trial.found, note=str(problem))
+                done[model.model] = trial.found
+        return list(done.values())
 
     def _none(self, note: str) -> FoundModel:
         return FoundModel(self._program, self._address, note=note)
+
+
+class _Trial:
+    """Tries one model.
+
+    Attributes:
+        found: what is known so far.
+    """
+
+    def __init__(self, server: ModelsServer, model: FoundModel) -> None:
+        self._server = server
+        self.found = model
+
+    async def run(self) -> None:
+        """Send a few tiny requests, what costs least first. Raises NoAnswerError: it does not even answer."""
+        bare = await self._complete(max_tokens=1)
+        offered = await self._attempt(tools=[_REPORT], max_tokens=1)
+        self._note(tools=_read(offered) > _read(bare) > 0)
+        wanted = {"type": "json_schema", "json_schema": {"name": "report", "schema": _MOOD}}
+        schema = _is_mood(_message(await self._attempt(response_format=wanted)).get("content"))
+        self._note(schema=schema)
+        by_name = {"type": "function", "function": {"name": "report"}}
+        forced = "by JSON schema" if schema else "no"
+        for how, choice in (("by name", by_name), ("sent alone", "required")):
+            if _calls(await self._attempt(tools=[_REPORT], tool_choice=choice)):
+                forced = how
+                break
+        self._note(forced=forced, tools=self.found.tools or forced in ("by name", "sent alone"))
+        # Now that it answered it is loaded, and its server knows with what length.
+        context = await self._server.context(self.found.model)
+        self._note(context=context or self.found.context)
+
+    def _note(self, **facts: Any) -> None:
+        self.found = replace(self.found, **facts)
+
+    async def _attempt(self, **more: Any) -> Any:
+        """Return the answer to a tiny request; an empty one where it is refused."""
+        try:
+            return await self._complete(**more)
+        except NoAnswerError:
+            return {}
+
+    async def _complete(self, **more: Any) -> Any:
+        asked = {
+            "model": self.found.model,
+            "messages": _ASKED,
+            "max_tokens": _TOKENS,
+            "temperature": 0,
+            **more,
+        }
+        return await self._server.ask("/v1/chat/completions", asked)
 
 
 def _place(given: str) -> str:
@@ -280,22 +239,8 @@ def _place(given: str) -> str:
     return f"{host}:{int(port)}"
 
 
-def _with(model: FoundModel, **more: Any) -> FoundModel:
-    return FoundModel(**{**model.__dict__, **more})
-
-
 def _dicts(given: object) -> list[dict[str, Any]]:
     return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
-
-
-def _length(given: object) -> int | None:
-    return given if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 10**9 else None
-
-
-def _note(lengths: dict[str, int], name: str, given: object) -> None:
-    length = _length(given)
-    if length is not None:
-        lengths[name] = length
 
 
 def _message(answer: object) -> dict[str, Any]:
@@ -320,4 +265,5 @@ def _is_mood(text: object) -> bool:
 
 def _read(answer: object) -> int:
     usage = answer.get("usage") if isinstance(answer, dict) else None
-    return _length(usage.get("prompt_tokens")) or 0 if isinstance(usage, dict) else 0
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return tokens if isinstance(tokens, int) else 0

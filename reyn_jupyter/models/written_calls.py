@@ -1,9 +1,13 @@
-"""Calls that a model wrote as text instead of making them: the forms, and how one is read.
+"""Calls that are written as text: the forms, how they are read, and what of a stream may be one.
 
-Invariant: a text is calls as a whole or none at all; what stands in prose is never one. Values are literals: nothing of
-a text is run to read it. Sources: NousResearch, Hermes Function Calling (`<tool_call>`); Mistral's tokenizers
-(`[TOOL_CALLS]`); Meta, Llama 3.1 prompt format (`<|python_tag|>`, `<function=…>`, Python's calls); Yao et al., ReAct
-(`Action:`).
+A model that makes calls otherwise wrote one where a text is calls as a whole (`read_calls`); what stands in its prose
+is never one. A model from a file has no other way than tags, and may say something beside them (`tagged_calls`).
+
+Invariants: values are literals, and nothing of a text is run to read it; no part of what is read as a call was heard
+before, however the stream was cut (`CallFilter`); reading takes a time that grows with the length, and no faster, since
+a small model may write spaces for ever. Sources: NousResearch, Hermes Function Calling (`<tool_call>`); Mistral's
+tokenizers (`[TOOL_CALLS]`); Meta, Llama 3.1 prompt format (`<|python_tag|>`, `<function=…>`, Python's calls); Yao et
+al., ReAct (`Action:`).
 """
 
 from __future__ import annotations
@@ -11,27 +15,32 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from reyn_jupyter.catalog.names import SEPARATOR, WRAPPERS
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
-FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 INVOKE = "invoke_action"
 
 _LONGEST = 200_000  # characters of a text that is read
 _LONGEST_CODE = 20_000  # characters of Python's calls
+_MOST_TAGS = 200  # that are looked at in one text
+_TAG = re.compile(re.escape(OPEN) + r"\s*")
+_CLOSED = re.compile(r"\s*" + re.escape(CLOSE))
+_OPENED_FENCE = re.compile(r"```\w*[ \t]*(\n|$)")
+_BEGINNINGS = ("{", "[", OPEN, "<|python_tag|>", "<function=", "Thought:", "Action:")
 _MARKS = re.compile(r"\s*(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|Action:\s*\w+)")
-_ENDS = re.compile(r"(\s*(<\|eom_id\|>|<\|eot_id\|>|<\|im_end\|>|</s>))+\s*$")
+_ENDS = ("<|eom_id|>", "<|eot_id|>", "<|im_end|>", "</s>")
+_MOST_ENDS = 8  # of them behind each other
 _FUNCTION = re.compile(r"\s*<function=([\w.-]+)>(.*?)(?:</function>\s*|$)", re.DOTALL)
 _MISTRAL = re.compile(r"\s*([\w.-]+)(?:\[ARGS\])?\s*(?=\{)")
 _REACT = re.compile(
-    r"\s*(?:Thought:[^\n]*\n(?:[ \t]*\n)*)?"
+    r"(?:Thought:[^\n]*\n(?:[ \t]*\n)*)?"
     r"Action:[ \t]*`?([\w.-]+)`?[ \t]*\n(?:[ \t]*\n)*"
-    r"Action Input:[ \t]*(.*?)\s*(?:Observation:\s*)?",
-    re.DOTALL,
+    r"Action Input:"
 )
 _REACT_LINE = re.compile(r"^[ \t]*(Action|Action Input|Observation|Final Answer):", re.MULTILINE)
 _BESIDE = frozenset({"id", "type", "index", "tool_call_id"})  # what providers add to a call
@@ -42,7 +51,7 @@ _PAIRS = {
     "tool_name": ("args", "arguments", "parameters"),
     "function": ("arguments", "args", "parameters"),
 }
-_ALONE = re.compile(r"[A-Za-z_][\w.-]*")
+_ALONE = re.compile(r"[^\W\d][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -77,14 +86,28 @@ def read_calls(text: str) -> tuple[WrittenCall, ...]:
     """
     if len(text) > _LONGEST:
         return ()
-    body = _ENDS.sub("", text).strip()
-    fenced = FENCE.fullmatch(body)
-    if fenced is not None and "```" not in fenced[1]:
-        body = fenced[1].strip()
+    body = text.strip()
+    for _ in range(_MOST_ENDS):
+        body = next((body.removesuffix(end) for end in _ENDS if body.endswith(end)), body).rstrip()
+    body = unfenced(body)
     try:
         return next(filter(None, (read(body) for read in _FORMS)), ())
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return ()
+
+
+def unfenced(text: str) -> str:
+    """Return what stands in a fence, where a text is one fence as a whole; else the text. Stripped either way.
+
+    >>> unfenced("```json\\n{}\\n```"), unfenced("Look: {}")
+    ('{}', 'Look: {}')
+    """
+    body = text.strip()
+    fence = _OPENED_FENCE.match(body)
+    if fence is None or not body.endswith("```") or len(body) < fence.end() + 3:
+        return body
+    inner = body[fence.end() : -3]
+    return body if "```" in inner else inner.strip()
 
 
 def is_call(text: str) -> bool:
@@ -101,41 +124,89 @@ def is_call(text: str) -> bool:
     )
 
 
+def tagged_calls(text: str, names: Collection[str]) -> tuple[str, tuple[WrittenCall, ...]]:
+    """Return what a text says beside its calls in tags, and those calls.
+
+    A call that was cut off, or whose name is none of the given ones, stays text.
+
+    Example:
+        >>> tagged_calls('Now. <tool_call>{"name": "look", "arguments": {}}</tool_call>', ["look"])
+        ('Now.', (WrittenCall(name='look', arguments={}, marked=True, code=False),))
+    """
+    calls: list[WrittenCall] = []
+    rest, place = [], 0
+    for tag in islice(_TAG.finditer(text[:_LONGEST]), _MOST_TAGS):
+        if tag.start() < place:
+            continue
+        try:
+            value, end = _DECODER.raw_decode(text, tag.end())
+        except (ValueError, RecursionError):
+            continue
+        found = _of_value(value, marked=True)
+        if not found or any(call.name not in names for call in found):
+            continue
+        calls += found
+        rest.append(text[place : tag.start()])
+        closed = _CLOSED.match(text, end)
+        place = closed.end() if closed else end
+    return ("".join((*rest, text[place:])).strip() if calls else text), tuple(calls)
+
+
 def may_become_calls(text: str) -> bool:
     """Return whether what began so may still be calls as a whole; for text that streams in.
 
     >>> may_become_calls('{"na'), may_become_calls("list_act"), may_become_calls("The answer")
     (True, True, False)
+    >>> may_become_calls("```python\\nlook("), may_become_calls("```python\\n1 + 2")
+    (True, False)
     """
     begun = text.lstrip()
-    if not begun:
+    if begun.startswith("```"):
+        fence = _OPENED_FENCE.match(begun)
+        if fence is None:
+            return False
+        begun = begun[fence.end() :].lstrip()
+    elif "```".startswith(begun):
         return True
-    marks = ("{", "[", "```", "<tool_call>", "<|python_tag|>", "<function=", "Thought:", "Action:")
-    if any(begun.startswith(mark) or mark.startswith(begun) for mark in marks):
+    if any(begun.startswith(mark) or mark.startswith(begun) for mark in _BEGINNINGS):
         return True
     name = _ALONE.match(begun)
     return name is not None and (name.end() == len(begun) or begun[name.end()] == "(")
 
 
 class CallFilter:
-    """A listener for streamed text that hears nothing of what may be calls as a whole.
+    """A listener for streamed text that hears nothing of what may be calls.
 
     Args:
         on_text: gets the rest.
+        within: calls in tags count within prose too, so nothing is heard from the first tag on.
     """
 
-    def __init__(self, on_text: Callable[[str], None]) -> None:
-        self._on_text = on_text
-        self._held: str | None = ""
+    def __init__(self, on_text: Callable[[str], None], *, within: bool = False) -> None:
+        self._on_text, self._within = on_text, within
+        self._held: str | None = ""  # None: the rest is heard as it comes
+        self._prose = False  # whether it is no call as a whole
 
     def __call__(self, piece: str) -> None:
         if self._held is None:
             self._on_text(piece)
             return
         self._held += piece
-        if len(self._held) > _LONGEST or not may_become_calls(self._held):
-            held, self._held = self._held, None
-            self._on_text(held)
+        self._prose = self._prose or len(self._held) > _LONGEST or not may_become_calls(self._held)
+        if not self._prose:
+            return
+        heard = _before_tag(self._held) if self._within else len(self._held)
+        said, self._held = self._held[:heard], (self._held[heard:] if self._within else None)
+        if said:
+            self._on_text(said)
+
+
+def _before_tag(text: str) -> int:
+    """Return how much of a text stands before a tag, or before what may become one."""
+    place = text.find(OPEN)
+    if place >= 0:
+        return place
+    return len(text) - next((n for n in range(len(OPEN) - 1, 0, -1) if text.endswith(OPEN[:n])), 0)
 
 
 def _tagged(text: str) -> tuple[WrittenCall, ...]:
@@ -205,15 +276,14 @@ def _llama(text: str) -> tuple[WrittenCall, ...]:
 
 
 def _react(text: str) -> tuple[WrittenCall, ...]:
-    found = _REACT.fullmatch(text)
+    found = _REACT.match(text)
     if found is None:
         return ()
     lines = [each for each in _REACT_LINE.findall(text) if each != "Observation"]
     if lines != ["Action", "Action Input"]:
         return ()  # more than one, or one within what was thought or given
-    body = found[2].strip()
-    fenced = FENCE.fullmatch(body)
-    value, rest = _value((fenced[1] if fenced else body).strip() or "{}")
+    body = text[found.end() :].strip().removesuffix("Observation:")
+    value, rest = _value(unfenced(body) or "{}")
     if rest or not isinstance(value, dict):
         return ()
     return (WrittenCall(found[1], value, True),)
@@ -231,7 +301,7 @@ def _json(text: str) -> tuple[WrittenCall, ...]:
 
 def _python(text: str) -> tuple[WrittenCall, ...]:
     """Return the calls of `name(arg=…)`, or of a list of them; all of their values are literals."""
-    if len(text) > _LONGEST_CODE or not text.endswith((")", "]")):
+    if len(text) > _LONGEST_CODE or not text.endswith((")", "]")) or not may_become_calls(text):
         return ()
     tree = ast.parse(text, mode="eval").body
     written = tree.elts if isinstance(tree, ast.List) else [tree]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Message, ToolCall
-from reyn_jupyter.models.written_calls import FENCE, INVOKE, WrittenCall, read_calls
+from reyn_jupyter.models.written_calls import INVOKE, WrittenCall, read_calls, unfenced
 from reyn_jupyter.router.history import GUIDES
 from reyn_jupyter.router.surface import Offer
 
@@ -77,8 +77,7 @@ def _tool_call(call: WrittenCall, offer: Offer, snapshot: CatalogSnapshot) -> To
 
 
 def _is_quoted(text: str, read: Iterable[Message]) -> bool:
-    fenced = FENCE.fullmatch(text)
-    said = _UNSEEN.sub("", fenced[1] if fenced else text)
+    said = _UNSEEN.sub("", unfenced(text))
     return any(
         said in _UNSEEN.sub("", message.content) for message in read if message.role in ("tool", "user")
     )

@@ -178,9 +178,9 @@ async def found_models(addresses: Sequence[str], quick: bool) -> Table:
             "address": each.address,
             "model": shorten(printable(each.model), 200) or None,
             "context": each.context,
-            "tools": each.tools,
-            "forced call": each.forced,
-            "JSON schema": each.schema,
+            **(
+                {} if quick else {"tools": each.tools, "forced call": each.forced, "JSON schema": each.schema}
+            ),
             "note": each.note or None,
             "to use it": each.line or None,
         }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,47 +17,10 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.models import fake_provider
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.server_finder import LOOK, FoundModel, find_servers
-
-
-@contextmanager
-def answering(
-    answer: Callable[[BaseHTTPRequestHandler], None],
-) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
-    """A server that answers every request so; its address, and (path, headers) of each."""
-    asked: list[tuple[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append((self.path, self.headers))
-            answer(self)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Nothing is logged."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """A client that hangs up is what is tested."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"127.0.0.1:{server.server_address[1]}", asked
-        server.shutdown()
-
-
-def sends(body: bytes, status: int = 200, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            handler.send_header(name, value)
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return answer
+from reyn_jupyter.models.server_finder import LISTED, LOOK, find_servers
+from reyn_jupyter.notebook.render import to_html, view
+from tests.support.answering_server import answering, sends, tells
+from tests.support.llama_server import TOOLS_TEMPLATE, llama_server
 
 
 def flood(handler: BaseHTTPRequestHandler) -> None:
@@ -73,6 +35,25 @@ def closed_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize(("template", "tools"), [("", False), (TOOLS_TEMPLATE, True)])
+async def test_what_llama_cpp_s_server_can_do_is_found_on_a_real_one(
+    workspace: Path, template: str, tools: bool
+) -> None:
+    with llama_server(template) as address:
+        (found,) = await find_servers([address])
+        assert found.model.endswith(".gguf") and found.note == ""
+        assert (found.server, found.context, found.tools) == ("llama.cpp", 4096, tools)
+        # It knows `tool_choice` as a string alone, and leaves even that out for a template that has no form of a call.
+        assert (found.forced, found.schema) == ("by JSON schema", True)
+
+        if not tools:
+            s = reyn.Session(workspace, store=None)
+            key, _, value = found.line.removeprefix("%reyn config ").partition(" ")
+            s.configure(key, value.replace("}", ", parameters: {max_tokens: 4, temperature: 0}}"))
+            answer = await asyncio.to_thread(lambda: s.ask("Say hello.", model="light").answer)
+            assert answer
 
 
 @pytest.mark.parametrize(
@@ -114,8 +95,11 @@ BODY = json.dumps({"data": [{"id": "m"}]}).encode()
         (sends(b'{"data": [3, "x"]}'), "no server of models"),
         (sends(b"[" * 100_000), "no server of models"),
         (sends(b'{"data": []}'), "it has no model"),
-        (sends(BODY, 403), "status 403"),
+        (sends(BODY, 500), "status 500"),
+        (sends(BODY, 401), "wants a key: status 401"),
         (flood, "more than 1 MB"),
+        (sends(gzip.compress(b" " * 300_000_000, 1), Content_Encoding="gzip"), "more than 1 MB"),
+        (sends(gzip.compress(BODY), Content_Encoding="gzip"), "no server of models"),
     ],
 )
 async def test_what_is_no_server_of_models_is_said_to_be_none(answer: Any, note: str) -> None:
@@ -133,24 +117,43 @@ async def test_garbage_behind_a_list_of_models_is_nothing_that_it_can_do() -> No
     assert len(asked) < 10
 
 
-async def test_a_server_that_hangs_and_closed_ports_are_given_up_in_time() -> None:
-    class Silent(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            self.request.recv(1)
-            ended.wait(30)
+class Silent(socketserver.BaseRequestHandler):
+    """Takes a request and says nothing."""
 
-    ended = threading.Event()
+    def handle(self) -> None:
+        self.request.recv(1)
+        ENDED.wait(30)
+
+
+class Drip(socketserver.BaseRequestHandler):
+    """Says a byte of its headers now and then, and so never lets a pause grow long."""
+
+    def handle(self) -> None:
+        self.request.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while not ENDED.wait(0.1):
+            self.request.sendall(b"x")
+
+
+ENDED = threading.Event()
+
+
+@pytest.mark.parametrize("kind", [Silent, Drip])
+async def test_a_server_that_hangs_or_drips_and_closed_ports_are_given_up_in_time(
+    kind: type[socketserver.BaseRequestHandler],
+) -> None:
+    class Server(socketserver.ThreadingTCPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A client that hangs up is what is tested."""
+
     closed = [str(closed_port()) for _ in range(3)]
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Silent) as server:
+    ENDED.clear()
+    with Server(("127.0.0.1", 0), kind) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        began = asyncio.get_running_loop().time()
-        found = await find_servers([str(server.server_address[1]), *closed])
-        took = asyncio.get_running_loop().time() - began
-        ended.set()
+        found = await asyncio.wait_for(find_servers([str(server.server_address[1]), *closed]), 20)
+        ENDED.set()
         server.shutdown()
 
     assert [each.note for each in found] == [f"no answer within {LOOK} s", *["nothing answers"] * 3]
-    assert took >= LOOK
 
 
 async def test_no_key_leaves_and_no_redirect_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +165,57 @@ async def test_no_key_leaves_and_no_redirect_is_followed(monkeypatch: pytest.Mon
 
     assert "status 307" in found.note and reached == []
     assert asked and all("Authorization" not in headers for _, headers in asked)
+
+
+async def test_what_one_server_sets_no_other_one_sees() -> None:
+    named = sends(BODY, Set_Cookie="who=first; Path=/")
+    with answering(named) as (first, _), answering(sends(BODY)) as (second, asked):
+        await find_servers([first, second])
+
+    assert asked and all("Cookie" not in headers for _, headers in asked)
+
+
+async def test_a_model_that_ollama_runs_elsewhere_and_one_of_embeddings_are_named_and_not_tried() -> None:
+    """A request to the first would leave this machine by way of a server on it."""
+    names = ["glm-5.1:cloud", "nomic-embed-text:latest"]
+    facts = {
+        "/v1/models": {"data": [{"id": name, "object": "model", "owned_by": "library"} for name in names]},
+        "/api/tags": {
+            "models": [
+                {"name": names[0], "remote_model": "glm-5.1", "remote_host": "https://ollama.com:443"},
+                {"name": names[1], "capabilities": ["embedding"]},
+            ]
+        },
+    }
+    with answering(tells(facts)) as (address, asked):
+        cloud, embeds = await find_servers([address])
+
+    assert "another machine (https://ollama.com:443)" in cloud.note and "embeddings" in embeds.note
+    assert cloud.line == embeds.line == ""
+    assert "/v1/chat/completions" not in [path for path, _ in asked]
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "a\x1b[31m\u202eb\x00",
+    "a, api_base: http://evil",
+    "x" * 5_000,
+    "a:",
+]
+
+
+def test_a_name_that_is_markup_or_holds_hidden_characters_stays_text_and_gets_no_line(
+    workspace: Path,
+) -> None:
+    listed = {"data": [{"id": name, "owned_by": "vllm"} for name in HOSTILE + [str(n) for n in range(30)]]}
+    with answering(tells({"/v1/models": listed})) as (address, _):
+        table = reyn.Session(workspace, store=None).find_models(address, quick=True)
+
+    assert len(table.rows) == LISTED and "of 35" in table.rows[-1]["note"]
+    assert [row["to use it"] for row in table.rows[: len(HOSTILE)]] == [None] * len(HOSTILE)
+    shown = to_html(view(table))
+    assert "<img" not in shown and len(shown) < 60_000
+    assert not any(sign in shown + repr(table) for sign in "\x1b\u202e\x00")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +238,3 @@ def test_the_line_that_is_shown_makes_the_model_answer(workspace: Path) -> None:
         trace = s.ask("hello", model="light")
 
     assert trace.calls[0].resolved.wrapper == "list_actions"
-
-
-def test_a_name_that_is_no_plain_word_gets_no_line() -> None:
-    assert FoundModel("x", "127.0.0.1:1", "a, api_base: http://evil").line == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import reyn_jupyter as reyn
 from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Message, Request, ToolCall
-from reyn_jupyter.models.context_length import Overflow, read_overflow, served_context
 from reyn_jupyter.models.local.local_model import LocalModel
 from reyn_jupyter.models.local.model_server import ModelServer
+from reyn_jupyter.models.overflow import Overflow, read_overflow
 from reyn_jupyter.models.providers import first_word_patience
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.router.fit_context import fit
 from tests.router.router_support import valid_history
-from tests.support.openai_server import Answer, Call, Failure, OpenAIServer, Raw, Received
+from tests.support.openai_server import Answer, Call, Failure, OpenAIServer, Received
 
 TEXTS = st.text(alphabet="ab\n漢\ud800", max_size=40).flatmap(
     lambda text: st.sampled_from([1, 3, 20, 90]).map(lambda times: text * times)
@@ -192,42 +192,6 @@ def session(workspace: Path, server: OpenAIServer, model: str = "openai/test", *
 
 
 MODELS = "/v1/models"
-
-
-@pytest.mark.parametrize(
-    ("told", "length"),
-    [
-        ({MODELS: {"data": [{"id": "test", "max_model_len": 4096}]}}, 4096),  # vLLM
-        ({MODELS: {"data": [{"id": "a.gguf", "owned_by": "llamacpp", "meta": {"n_ctx": 2048}}]}}, 2048),
-        (
-            {
-                MODELS: {"data": [{"id": "a.gguf", "owned_by": "llamacpp", "meta": {"n_ctx_train": 9999}}]},
-                "/props": {"default_generation_settings": {"n_ctx": 1024}},
-            },
-            1024,
-        ),
-        (
-            {
-                "/api/version": {"version": "0.12"},
-                "/api/ps": {"models": [{"name": "test", "context_length": 8192}]},
-            },
-            8192,
-        ),
-        ({MODELS: {"data": [{"id": "one"}, {"id": "two"}]}}, None),
-        ({MODELS: ["no list of models"]}, None),
-    ],
-)
-async def test_a_server_says_what_its_model_takes(
-    server: OpenAIServer, told: Mapping[str, Any], length: int | None
-) -> None:
-    server.told.update(told)
-    server.otherwise = lambda received: Failure(404, "no such path")
-    if "/api/version" in told:  # Ollama answers a POST
-        server.otherwise = Raw(
-            b'{"model_info": {"llama.context_length": 131072}}', content_type="application/json"
-        )
-
-    assert await served_context(server.url, "test") == length
 
 
 def test_a_model_whose_server_says_its_length_never_gets_a_request_that_is_too_long(

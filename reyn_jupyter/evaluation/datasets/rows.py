@@ -16,6 +16,7 @@ from typing import Any
 
 from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.suites.suite_document import LARGEST, read_text
+from reyn_jupyter.support.files.bounded_reading import open_regular
 from reyn_jupyter.support.validation_messages import quote_value
 
 MOST_ROWS = 100_000
@@ -234,9 +235,10 @@ def _batches(path: Path, kind: str) -> Iterable[Any]:
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(path) as file:
+        with open_regular(path) as content, pq.ParquetFile(content) as file:
             yield from file.iter_batches(batch_size=_BATCH)
         return
+    open_regular(path).close()
     with pa.memory_map(str(path)) as source:
         if source.read(6) == b"ARROW1":
             source.seek(0)

@@ -11,6 +11,7 @@ import io
 import json
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.evaluation.inspect_logs.sample_record import CORRECT, INCORRECT, trial_of
 from reyn_jupyter.evaluation.suites.suite_document import LARGEST
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.support.files.bounded_reading import TooMuchError, open_regular, read_at_most
 from reyn_jupyter.support.text import count
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.support.validation_messages import quote_value
@@ -128,11 +130,11 @@ def read_inspect_log(path: str | Path) -> InspectLog:
         if place.suffix == ".eval":
             header, samples = _archive(place)
         elif place.suffix == ".json":
-            header = _json(place.name, _bounded(place.name, place.open("rb"), _LARGEST_LOG))
+            header = _json(place.name, _bounded(place.name, open_regular(place), _LARGEST_LOG))
             samples = header.get("samples") or []
         else:
             raise InspectLogError(f"{place.name} is no log of inspect_ai; give an .eval or a .json file")
-    except (OSError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         told = getattr(error, "strerror", None) or str(error)
         raise InspectLogError(f"{place} cannot be read: {told}") from error
     spec = header.get("eval")
@@ -155,7 +157,7 @@ def read_inspect_log(path: str | Path) -> InspectLog:
 
 
 def _archive(path: Path) -> tuple[Mapping[str, Any], list[Any]]:
-    with zipfile.ZipFile(path) as archive:
+    with open_regular(path) as file, zipfile.ZipFile(file) as archive:
         members = {info.filename: info for info in archive.infolist()}  # of one name, the last counts
         if "header.json" not in members:
             raise InspectLogError(f"{path.name} has no header.json: its eval is not over, or it is no log")
@@ -204,13 +206,12 @@ def _content(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: 
 
 
 def _bounded(where: str, stream: Any, most: int) -> bytes:
-    with stream:
-        content: bytes = stream.read(most + 1)
-    if len(content) > most:
+    try:
+        return read_at_most(stream, most)
+    except TooMuchError as error:
         raise InspectLogError(
             f"{where}: the log holds more than {_LARGEST_LOG >> 20} MiB; read a smaller one"
-        )
-    return content
+        ) from error
 
 
 def _json(where: str, content: bytes) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import stat
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.support.files.bounded_reading import TooMuchError, open_regular, read_at_most
 
 LARGEST = 64 << 20  # bytes, unpacked
 MOST_NODES = 1_000_000  # values of a YAML file, those that aliases repeat included
@@ -65,19 +66,17 @@ def read_lines(path: Path) -> list[tuple[int, Any]]:
 def read_text(path: Path) -> str:
     """Return the text of a file, gzipped or not. Raises SuiteError: it cannot be read, is too large, or is no UTF-8."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise SuiteError(f"{path} cannot be read: it is no regular file")
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise SuiteError(
-                f"{path} is larger than {LARGEST >> 20} MiB; split it, or take out what is not needed"
-            )
+        with open_regular(path) as file:
+            content = read_at_most(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file, LARGEST)
         return content.decode("utf-8-sig")
+    except TooMuchError as error:
+        raise SuiteError(
+            f"{path} is larger than {LARGEST >> 20} MiB; split it, or take out what is not needed"
+        ) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SuiteError(f"{path.name}, line {line}: not UTF-8 text; save the file as UTF-8") from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolSet
-from reyn_jupyter.models.context_length import served_context
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.model_server import SERVERS, SLOTS, ModelServer, ServerAddress, check_file
-from reyn_jupyter.models.local.tool_text import TaggedCallFilter, read_reply, reply_grammar, with_tools
+from reyn_jupyter.models.local.tool_text import read_reply, reply_grammar, with_tools
 from reyn_jupyter.models.prices import Price
 from reyn_jupyter.models.providers import LOCAL_SILENCE
+from reyn_jupyter.models.served_models import served_context
+from reyn_jupyter.models.written_calls import CallFilter
 
 PREFIX = "local/"
 HOST = "127.0.0.1"
@@ -110,7 +111,7 @@ class LocalModel:
             address = await asyncio.to_thread(self._server.started)
             try:
                 response = await self._inner(address).complete(
-                    asked, TaggedCallFilter(hear) if on_text else None
+                    asked, CallFilter(hear, within=True) if on_text else None
                 )
             except ModelError as error:
                 if await asyncio.to_thread(self._server.is_up, address):

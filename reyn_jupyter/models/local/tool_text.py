@@ -9,14 +9,12 @@ that the server reads it once. Source: NousResearch, Hermes Function Calling; th
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from reyn_jupyter.models.base import Message, ToolCall, ToolSet
+from reyn_jupyter.models.written_calls import CLOSE, OPEN, read_calls, tagged_calls
 
-_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
-_BEGINNINGS = ("{", "```json", _OPEN)  # of a reply that is a call as a whole
 # What of a schema a grammar is made of. The rest is checked when the call is made: a word that the grammar does not
 # know would make the server leave out all of it, silently.
 _SPACING = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
@@ -33,7 +31,7 @@ def with_tools(messages: Sequence[Message], tools: ToolSet) -> tuple[Message, ..
             continue
         said += _answered(results)
         results = []
-        calls = [f"{_OPEN}\n{_call_text(call)}\n{_CLOSE}" for call in message.tool_calls]
+        calls = [f"{OPEN}\n{_call_text(call)}\n{CLOSE}" for call in message.tool_calls]
         text = "\n".join((*((message.content,) if message.content else ()), *calls))
         said.append(Message(message.role, text))
     said += _answered(results)
@@ -61,7 +59,7 @@ def reply_grammar(tools: ToolSet, choice: str) -> str | None:
     if choice == "none":
         return f"%llguidance {{}}\nstart: PROSE\n{prose}"
     calls = {"x-guidance": _SPACING, "anyOf": [_call_schema(each) for each in offered]}
-    tagged = f'tagged: "{_OPEN}\\n" call "\\n{_CLOSE}"\ncall: %json {json.dumps(calls)}\n'
+    tagged = f'tagged: "{OPEN}\\n" call "\\n{CLOSE}"\ncall: %json {json.dumps(calls)}\n'
     if choice != "auto":
         return f"%llguidance {{}}\nstart: tagged\n{tagged}"
     fenced = 'fenced: "```json\\n" call "\\n```"\n'
@@ -73,8 +71,9 @@ def read_reply(
 ) -> tuple[str, tuple[ToolCall, ...]]:
     """Return what a reply says beside its calls, and the calls.
 
-    Calls are those within tags, and a reply that is nothing but one; what else looks like one stays text, and so does
-    a call that was cut off or names nothing that is offered.
+    Calls are those within tags, and a reply that is nothing but calls, in any form that `written_calls` knows but
+    Python's, which may be an answer of code; what else looks like one stays text, and so does a call that was cut off
+    or names nothing that is offered.
 
     Args:
         names: of the tools on offer.
@@ -84,55 +83,13 @@ def read_reply(
         >>> read_reply('<tool_call>{"name": "look", "arguments": {}}</tool_call>', ["look"], lambda: "c1")
         ('', (ToolCall(id='c1', name='look', arguments='{}'),))
     """
-    calls: list[ToolCall] = []
-    rest, place = [], 0
-    for found in re.finditer(re.escape(_OPEN), text):
-        if found.start() < place:
-            continue
-        call, end = _read_call(text, found.end(), names, new_id)
-        if call is not None:
-            calls.append(call)
-            rest.append(text[place : found.start()])
-            place = end
-    rest.append(text[place:])
-    if calls:
-        return "".join(rest).strip(), tuple(calls)
-    bare = text.strip()
-    fence = re.fullmatch(r"```(?:json)?\s*\n(.*?)\n?```", bare, re.S)
-    body = fence[1].strip() if fence else bare
-    call, end = _read_call(body, 0, names, new_id)
-    return ("", (call,)) if call is not None and end == len(body) else (text, ())
-
-
-class TaggedCallFilter:
-    """A listener for streamed text that hears none of what may be a call.
-
-    Args:
-        on_text: gets the rest.
-    """
-
-    def __init__(self, on_text: Callable[[str], None]) -> None:
-        self._on_text = on_text
-        self._text = ""
-        self._given = 0
-
-    def __call__(self, piece: str) -> None:
-        self._text += piece
-        end = self._prose()
-        if end > self._given:
-            self._on_text(self._text[self._given : end])
-            self._given = end
-
-    def _prose(self) -> int:
-        """Return up to where the text is no call, whatever comes."""
-        begun = self._text.lstrip()
-        if any(begun.startswith(each) or each.startswith(begun) for each in _BEGINNINGS):
-            return 0
-        tag = self._text.find(_OPEN)
-        if tag >= 0:
-            return tag
-        partial = next((n for n in range(len(_OPEN) - 1, 0, -1) if self._text.endswith(_OPEN[:n])), 0)
-        return len(self._text) - partial
+    said, calls = tagged_calls(text, names)
+    if not calls:
+        whole = read_calls(text)
+        if whole and all(call.name in names and not call.code for call in whole):
+            said, calls = "", whole
+    made = (ToolCall(new_id(), call.name, json.dumps(call.arguments, ensure_ascii=False)) for call in calls)
+    return said, tuple(made)
 
 
 def _definitions(tools: ToolSet) -> str:
@@ -142,7 +99,7 @@ def _definitions(tools: ToolSet) -> str:
         f"You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n{listed}\n</tools>\n\n"
         "To call a function, return a json object with its name and arguments within <tool_call></tool_call> XML "
         "tags:\n"
-        f'{_OPEN}\n{{"name": <function-name>, "arguments": <args-json-object>}}\n{_CLOSE}'
+        f'{OPEN}\n{{"name": <function-name>, "arguments": <args-json-object>}}\n{CLOSE}'
     )
 
 
@@ -185,22 +142,3 @@ def _plain(schema: Any) -> dict[str, Any]:
         if key in schema:
             kept[key] = _plain(schema[key])
     return kept
-
-
-def _read_call(
-    text: str, start: int, names: Collection[str], new_id: Callable[[], str]
-) -> tuple[ToolCall | None, int]:
-    """Return the call that begins at a place, and where it ends with its closing tag."""
-    begin = start + len(text[start:]) - len(text[start:].lstrip())
-    try:
-        said, end = json.JSONDecoder().raw_decode(text, begin)
-    except (ValueError, RecursionError):
-        return None, start
-    if not isinstance(said, dict) or said.get("name") not in names:
-        return None, start
-    arguments = said.get("arguments", {})
-    if not isinstance(arguments, dict):
-        return None, start
-    after = re.compile(rf"\s*{re.escape(_CLOSE)}").match(text, end)
-    call = ToolCall(new_id(), said["name"], json.dumps(arguments, ensure_ascii=False))
-    return call, after.end() if after else end

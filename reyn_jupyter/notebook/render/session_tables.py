@@ -63,6 +63,10 @@ _STATES: dict[str, Tone] = {
     "asks": "warn", "held back": "warn", "needs sign-in": "warn", "waiting": "warn", "blocked": "warn",
     "running": "info", "starting": "info", "idle": "plain",
 }  # fmt: skip
+_READY, _MOST_READY = (
+    "to use it",
+    6,
+)  # a column of lines for the next cell, which stand below the table, to be copied
 _STATE_COLUMNS = {"status", "state", "decision", "ok", "permission"}
 
 
@@ -74,12 +78,15 @@ def state_tone(state: str) -> Tone:
 def table(given: Table, look: Look) -> View:
     """Return rows of one kind."""
     title = look.line(given.title or given.kind.capitalize(), 120)
-    names = list(given.rows[0]) if given.rows else []
+    names = [name for name in given.rows[0] if name != _READY] if given.rows else []
     blocks: list[Block] = []
     if not given.rows:
         blocks.append(Notice("Nothing here yet.", "muted"))
     else:
         blocks.append(_grid(given, names, look))
+        ready = [str(row[_READY]) for row in given.rows if row.get(_READY)][:_MOST_READY]
+        if ready:
+            blocks.append(Commands(tuple(look.text(line, 400) for line in ready), "To use one"))
     if given.note:
         blocks.append(Notice(look.text(given.note, 600), "muted"))
     facts = (count(len(given.rows), "row"),) if given.rows else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
-from reyn_jupyter.evaluation.datasets.rows import DatasetError
+from reyn_jupyter.evaluation.datasets.rows import DatasetError, read_rows
 from reyn_jupyter.evaluation.models.baselines import NullAgent, Oracle
 from reyn_jupyter.evaluation.suites import check_suite
 
@@ -356,3 +357,18 @@ def test_no_row_whatever_it_holds_is_more_than_a_scenario_a_reason_or_an_error_t
             assert "q.jsonl" in str(error)
         else:
             assert len(found.suite.scenarios) + len(found.left_out) == 2
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz", "a.csv", "a.parquet", "a.arrow"])
+def test_a_pipe_makes_no_reader_wait(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DatasetError, match=r"no regular file|pyarrow"):
+        read_rows(tmp_path / name)
+
+
+def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
+    raw = bytearray(gzip.compress(b'{"a": 1}\n' * 500))
+    raw[12:22] = b"\xff" * 10
+    (tmp_path / "a.jsonl.gz").write_bytes(raw)
+    with pytest.raises(DatasetError, match="cannot be read"):
+        read_rows(tmp_path / "a.jsonl.gz")

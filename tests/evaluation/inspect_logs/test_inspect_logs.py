@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -238,3 +239,19 @@ def test_a_log_costs_no_more_than_the_bound_and_damage_is_said(tmp_path: Path) -
     for name, why in {**told, "f.eval": "cannot be read"}.items():
         with pytest.raises(InspectLogError, match=why):
             reyn.read_inspect_log(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["log.eval", "log.json"])
+def test_a_pipe_makes_no_reader_wait_and_a_damaged_archive_is_named(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InspectLogError, match="no regular file"):
+        reyn.read_inspect_log(tmp_path / name)
+
+    broken = tmp_path / "broken.eval"
+    with zipfile.ZipFile(broken, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"version": 2, "filler": "abc" * 500}))
+    raw = bytearray(broken.read_bytes())
+    raw[45:55] = b"\xff" * 10
+    broken.write_bytes(raw)
+    with pytest.raises(InspectLogError, match="cannot be read"):
+        reyn.read_inspect_log(broken)

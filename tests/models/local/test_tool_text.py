@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from reyn_jupyter.models.base import Message, ToolCall, ToolSet
-from reyn_jupyter.models.local.tool_text import TaggedCallFilter, read_reply, reply_grammar, with_tools
+from reyn_jupyter.models.local.tool_text import read_reply, reply_grammar, with_tools
+from reyn_jupyter.models.written_calls import CallFilter
 
 TOOLS = ToolSet(({"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}},))
 CALL = '{"name": "look", "arguments": {"thing": {"of": "day"}}}'
@@ -82,7 +83,7 @@ def test_prose_around_tagged_calls_is_kept() -> None:
 )
 def test_nobody_hears_a_call_while_it_streams(text: str, heard: str) -> None:
     said: list[str] = []
-    listener = TaggedCallFilter(said.append)
+    listener = CallFilter(said.append, within=True)
     for letter in text:
         listener(letter)
 
