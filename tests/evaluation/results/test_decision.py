@@ -55,7 +55,7 @@ def test_tasks_that_are_done_lead_and_are_counted_as_tasks() -> None:
         "the check that was named in advance stays below"
     )
     assert str(made).startswith(
-        f"{made.finding}\n  a: task done 100 % (91 to 100), n = 40, lists first 12 % (5 to 26), n = 40, 1,200"
+        f"{made.finding}\n  a: task done 100 % (91 to 100), n = 40, lists first 12 % (4 to 27), n = 40, 1,200"
     )
     assert (
         "b does best on lists first, but that is a means; what counts is task done: 75 % for b, 100 % for a."
