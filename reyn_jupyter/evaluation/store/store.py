@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ class Store:
         )
         found = {}
         for digest, name, data in rows:
-            with self.reading(f"scenario {name}", lambda d=digest, t=data: digest_of_text(t) == d):
+            with self.reading(f"scenario {name}", partial(_is_intact, data, digest)):
                 found[digest] = Scenario.model_validate_json(data)
         return found
 
@@ -190,7 +191,7 @@ class Store:
         found = []
         rows = self.rows("SELECT name, behaviour, data FROM variants ORDER BY rowid")
         for name, behaviour, data in rows:
-            with self.reading(f"variant {name}", lambda d=behaviour, t=data: digest_of_text(t, "name") == d):
+            with self.reading(f"variant {name}", partial(_is_intact, data, behaviour, "name")):
                 found.append((Variant.of(json.loads(data)), behaviour))
         return found
 
@@ -203,7 +204,7 @@ class Store:
         last = 0
         while rows := self.rows(query, (last, code, code, _PAGE)):
             for number, scenario, behaviour, conditions, attempt, data in rows:
-                with self.reading(f"trial {number}", lambda n=number: self._is_whole(n)):
+                with self.reading(f"trial {number}", partial(self._is_whole, number)):
                     trial = facts_of(data)
                 yield StoredTrial(number, trial, scenario, behaviour, conditions, attempt)
             last = rows[-1][0]
@@ -267,7 +268,7 @@ class Store:
         """Return whether a trial is what its digest says, so that no damage explains that it cannot be read."""
         ((_, *row, digest),) = self.rows("SELECT * FROM trials WHERE id = ?", (number,))
         lines = self.rows("SELECT data FROM events WHERE trial = ? ORDER BY position", (number,))
-        return digest_of(row, (line for (line,) in lines)) == digest
+        return digest_of(row, (line for (line,) in lines)) == bytes(digest)
 
     def _last_code(self) -> str:
         rows = self.rows(
@@ -307,6 +308,11 @@ class Store:
         if len(self._known) > _KNOWN:
             self._known.clear()
         self._known.update(digests)
+
+
+def _is_intact(text: str, digest: str, *without: str) -> bool:
+    """Return whether a stored scenario or variant is what its digest says."""
+    return digest_of_text(text, *without) == digest
 
 
 def _know(db: sqlite3.Connection, variant: Variant) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 
@@ -18,7 +19,7 @@ READ_AGAIN = (call("invoke_action", action_name="file__read", args={"path": "not
 
 
 def test_each_kind_of_help_in_a_runs_record_has_words_and_a_check() -> None:
-    assert set(HELP_WORDS) == {*Help.__args__, "shrunk"}
+    assert set(HELP_WORDS) == {*get_args(Help), "shrunk"}
     assert all(find_check(f"help_{kind}").numeric for kind in HELP_WORDS)
 
 

@@ -189,7 +189,7 @@ def test_a_planned_width_is_what_rate_gives() -> None:
 
 def test_what_a_claim_supports_is_its_interval() -> None:
     found = claim_support(3, 4, against=0.5)
-    assert (found.supported, found.needed) == (False, 16)
+    assert (found.supported, found.needed) == (False, 19)
     assert (found.low, found.high) == clopper_pearson(3, 4)
     low, _ = clopper_pearson(0.75 * found.needed, found.needed)
     assert low > 0.5 >= clopper_pearson(0.75 * (found.needed - 1), found.needed - 1)[0]
