@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.run.sample_size import plan_comparison
-from reyn_jupyter.evaluation.statistics.rates import rate, wilson
+from reyn_jupyter.evaluation.statistics.rates import clopper_pearson, rate
 from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.trial import Trial
@@ -308,4 +308,4 @@ def test_repeats_that_are_alike_promise_a_plan_no_more_than_their_scenarios_do()
     """Three of ten scenarios differ, in each of four repeats: forty pairs, and what ten tell."""
     arms = {"a": many(10, *(False,) * 4), "b": mixed(3, 10, 4)}
     found = plan_comparison(evidence(arms), ("a", "b"), 10, detect=0.15, power=0.8, repeats=2)
-    assert found.plan.discordant > 0.6 > wilson(12, 40)[1]
+    assert found.plan.discordant > 0.6 > clopper_pearson(12, 40)[1]

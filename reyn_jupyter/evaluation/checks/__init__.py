@@ -11,7 +11,15 @@ Invariant: a verdict follows from the stored trial alone, so that a study is gra
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks import actions, conduct, cost, discovery, hallucinated_names, outcome
+from reyn_jupyter.evaluation.checks import (
+    actions,
+    conduct,
+    cost,
+    discovery,
+    hallucinated_names,
+    harness_help,
+    outcome,
+)
 from reyn_jupyter.evaluation.checks.check_registry import (
     CHECKS,
     Grade,
@@ -35,6 +43,7 @@ __all__ = [
     "find_check",
     "forget",
     "hallucinated_names",
+    "harness_help",
     "is_broken",
     "is_missing",
     "outcome",

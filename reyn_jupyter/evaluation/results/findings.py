@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.results.comparison import Comparison, adjust, compa
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.intervals import rate_limits
 from reyn_jupyter.evaluation.statistics.power import least, scenarios_for_width
-from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, interval, mean, rate
+from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, clopper_pearson, mean, rate
 from reyn_jupyter.support.text import count
 
 
@@ -158,7 +158,7 @@ def claim_support(
         >>> claim_support(3, 4, against=0.5).sentence
         '3 of 4 is 75 % (30 to 95), so perhaps 50 %; 16 scenarios of the same share would tell.'
     """
-    low, high = interval(passed, trials, level)
+    low, high = clopper_pearson(passed, trials, level)
     share = passed / trials
     head = f"{passed:,} of {trials:,} is {100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
     if against is None:

@@ -128,15 +128,16 @@ class LoadedTrials:
 def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
     """Read every trial that counts for a subject."""
     scenarios = {scenario.digest: scenario for scenario in spec.scenarios}
-    variants = store.variants()
-    names: dict[str, list[str]] = {}
-    for name, variant in variants.items():
-        names.setdefault(variant.behaviour_digest, []).append(name)
-    models = {variant.behaviour_digest: variant.model for variant in variants.values()}
+    if any(digest not in scenarios for (digest,) in store.rows("SELECT digest FROM scenarios")):
+        # An older version, whose scenarios had fewer fields, stored the same scenario under another digest.
+        stored_before = {digest: scenarios.get(each.digest) for digest, each in store.scenarios().items()}
+        scenarios |= {digest: found for digest, found in stored_before.items() if found is not None}
+    variants, behaviours = store.variants(), store.behaviours()
+    models = {digest: found[0].model for digest, found in behaviours.items()}
     kept: dict[tuple[str, str], StoredTrial] = {}
     others = {"scenario": 0, "ground": 0, "attempt": 0}
     for stored in store.trials(spec.code):
-        if stored.behaviour not in names:
+        if stored.behaviour not in behaviours:
             raise StoreError(
                 f"{store.path}: the variant of trial {stored.id} is missing. The file is damaged: study.verify() "
                 "lists what is wrong; restore it from a copy."
@@ -151,7 +152,7 @@ def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
     trials: list[Trial] = []
     rows: dict[tuple[str, str, str], int] = {}
     for stored in kept.values():
-        for name in names[stored.behaviour]:
+        for name in (each.name for each in behaviours[stored.behaviour]):
             trial = stored.trial
             trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
             rows[name, trial.key, trial.source] = stored.id

@@ -25,6 +25,7 @@ from reyn_jupyter.evaluation.results.effort import Effort, cost_per_success, mea
 from reyn_jupyter.evaluation.results.failure_examples import Failure, find_failures
 from reyn_jupyter.evaluation.results.failure_kinds import FailureCount, count_failures, failure_lines
 from reyn_jupyter.evaluation.results.findings import ClaimFinding, find_claims
+from reyn_jupyter.evaluation.results.help_counts import HelpCount, count_help, help_lines
 from reyn_jupyter.evaluation.results.recommend import Recommendation, recommend
 from reyn_jupyter.evaluation.results.reliability import Predictability, predictability
 from reyn_jupyter.evaluation.results.settings_file import RecommendationError
@@ -75,6 +76,7 @@ class Report:
         claims: what was published beside what was found.
         warnings: what stands in the way of believing the figures, most important first.
         did_instead: what failing trials did, by variant and kind, on the check that leads.
+        helped: what the harness did for the model, by variant and kind of help.
         failures: scenarios to look at, those first in which two variants disagree.
         families: family → variant → rate on the primary check, for exploration.
         predictability: how often each variant repeats its success, and how well it was foretold.
@@ -91,6 +93,7 @@ class Report:
     families: Mapping[str, Mapping[str, Rate]] = field(default_factory=dict)
     predictability: tuple[Predictability, ...] = ()
     efforts: Mapping[str, Effort] = field(default_factory=dict)
+    helped: tuple[HelpCount, ...] = ()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.sentence!r})"
@@ -99,7 +102,7 @@ class Report:
         lines = (
             self.finding,
             *self.rate_lines,
-            *(f"  {each}" for each in failure_lines(self.did_instead)),
+            *(f"  {each}" for each in (*failure_lines(self.did_instead), *help_lines(self.helped))),
             self.advice,
             *((self.sentence, self.others) if self.decision is not None else (self.others,)),
             *(f"- {each}" for each in self.warnings),
@@ -283,6 +286,7 @@ def report(evidence: TrialSet) -> Report:
         _families(evidence),
         tuple(predictability(evidence, variant) for variant in evidence.tried),
         {variant: mean_effort(evidence, variant) for variant in evidence.tried},
+        count_help(evidence),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from reyn_jupyter.evaluation.checks import find_check, is_broken
+from reyn_jupyter.evaluation.checks.harness_help import HELP_WORDS
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -21,10 +22,11 @@ from reyn_jupyter.runtime.record.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-# The columns of a table of trials: before its checks, and after them.
+# The columns of a table of trials: before its checks, and after them; between them the kinds of help.
 _TRIED = ("variant", "scenario", "family", "repeat", "phrasing", "source", "outcome")
 _FACTS = ("model_calls", "prompt_tokens", "completion_tokens", "cost", "seconds", "retries", "model", "host",
           "fingerprints", "catalog", "code", "started", "error", "answer", "key")  # fmt: skip
+_HELP = tuple(f"help_{kind}" for kind in HELP_WORDS)
 _EFFORT = ("cost", "model_calls", "seconds")  # checks that read the fact of their name
 
 Replay = Callable[["TrialView"], "TrialView"]
@@ -155,30 +157,35 @@ class TrialTable:
     @property
     def df(self) -> pd.DataFrame:
         """One row a trial: what was tried, how it ended, a column a check (<NA>: missing or not applicable), effort,
-        and who answered on which catalog and code when (UTC). A check is of pandas' "boolean", or a number.
+        how the harness helped (a column a kind, empty where that was not recorded), and who answered on which catalog
+        and code when (UTC). A check is of pandas' "boolean", or a number.
 
-        The checks `cost`, `model_calls` and `seconds` ask for a fact that has its column anyway; another check that is
-        called like a fact has `check_` before its name."""
+        The checks `cost`, `model_calls`, `seconds` and `help_…` ask for a fact that has its column anyway; another
+        check that is called like a fact has `check_` before its name."""
         import pandas as pd
 
         graded = {
             f"check_{name}" if name in (*_TRIED, *_FACTS) else name: self._evidence.check(name)
             for name in self._evidence.checks
-            if name not in _EFFORT
+            if name not in (*_EFFORT, *_HELP)
         }
-        columns = [*_TRIED, *graded, *_FACTS]
+        columns = [*_TRIED, *graded, *_HELP, *_FACTS]
         rows = [self._row(trial, columns, graded) for trial in self._trials]
         found = pd.DataFrame(rows, columns=columns)
         found["started"] = pd.to_datetime(found["started"], unit="s", utc=True)
         # As objects they would be left out of a mean, and "no price" would be no number.
         kinds = {column: "float64" if check.numeric else "boolean" for column, check in graded.items()}
-        return found.astype({**kinds, "cost": "float64"})
+        return found.astype({**kinds, **dict.fromkeys(_HELP, "float64"), "cost": "float64"})
 
     def _row(self, trial: Trial, columns: list[str], checks: Mapping[str, Check]) -> list[Any]:
         scenario = self._evidence.scenarios[trial.scenario]
         graded = {column: _verdict_cell(check.grade(trial, scenario)) for column, check in checks.items()}
         marks = ", ".join(trial.fingerprints)
-        row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **graded}
+        helped = {
+            column: None if trial.helped is None else trial.helped.get(kind, 0)
+            for column, kind in zip(_HELP, HELP_WORDS, strict=True)
+        }
+        row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **helped, **graded}
         return [row[name] if name in row else getattr(trial, name) for name in columns]
 
     def _where(self, check: str, kind: str) -> TrialTable:

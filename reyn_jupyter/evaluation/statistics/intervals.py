@@ -84,17 +84,23 @@ def spread(means: Floats, sizes: Floats, simple: Floats, level: float) -> Spread
     return Spread(effect, size, adjusted)
 
 
-def wilson_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the score interval of Wilson (1927) for shares of samples of some size (both of shape (...))."""
-    z2 = normal_quantile(level) ** 2
-    centre = (share + z2 / (2 * size)) / (1 + z2 / size)
-    half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
-    low, high = np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
-    return low, high
+RATE_METHOD = "Clopper-Pearson"
 
 
-def clopper_pearson_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the exact interval of Clopper and Pearson (1934) for shares of samples of some size (shape (...))."""
+def rate_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the interval of every rate of a report, the exact one of Clopper and Pearson (1934).
+
+    Korn and Graubard (1998) take it over an effective sample size, which `spread` gives. Another interval is put here,
+    and its name into `RATE_METHOD`.
+
+    Args:
+        share: of each sample that passed, shape (...).
+        size: of each sample, possibly a fraction, more than 0, shape (...).
+        level: the confidence level.
+
+    Returns:
+        Low and high limits, within 0 and 1, shape (...).
+    """
     normal_quantile(level)
     quantile, tail = library("scipy.special").betaincinv, (1 - level) / 2
     passed, failed = share * size, (1 - share) * size
@@ -102,22 +108,6 @@ def clopper_pearson_limits(share: Floats, size: Floats, level: float) -> tuple[F
     low = np.where(none, 0.0, quantile(np.where(none, 1.0, passed), failed + 1, tail))
     high = np.where(every, 1.0, quantile(passed + 1, np.where(every, 1.0, failed), 1 - tail))
     return low, high
-
-
-RATE_METHOD = (
-    "Wilson",
-    "Clopper-Pearson",
-)  # of `rate_limits`: within the range, and where none or all passed
-
-
-def rate_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of every rate of a report: Clopper-Pearson for a share of 0 or 1, Wilson between.
-
-    Another interval is put here, and its name into `RATE_METHOD`. Shares, sizes and limits have the shape (...).
-    """
-    extreme = (share <= 0) | (share >= 1)
-    exact, score = clopper_pearson_limits(share, size, level), wilson_limits(share, size, level)
-    return np.where(extreme, exact[0], score[0]), np.where(extreme, exact[1], score[1])
 
 
 def tango_limits(a_only: Floats, b_only: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:

@@ -22,11 +22,9 @@ from reyn_jupyter.evaluation.statistics.clusters import icc_of, sizes_of, varian
 from reyn_jupyter.evaluation.statistics.intervals import (
     RATE_METHOD,
     bootstrap_t,
-    clopper_pearson_limits,
     normal_quantile,
     rate_limits,
     t_quantile,
-    wilson_limits,
 )
 from reyn_jupyter.support.text import count
 
@@ -115,10 +113,10 @@ class Mean:
 def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
     """Return the rate at which a variant passes a check.
 
-    One trial a scenario: Wilson (1927), and Clopper and Pearson (1934) where none or all passed. With repeats the
-    same formulas over the effective sample size of Korn and Graubard (1998), which Dean and Pagano (2015) recommend
-    for rates of clustered samples. Where every trial went the same way nothing is known of how alike repeats are,
-    and each scenario counts once. With one scenario the trials count, and the interval speaks of that scenario.
+    The exact interval of Clopper and Pearson (1934), with repeats over the effective sample size of Korn and Graubard
+    (1998), who recommend the two together for rates near 0 and 1 of clustered samples. Where every trial went the same
+    way nothing is known of how alike repeats are, and each scenario counts once. With one scenario the trials count,
+    and the interval speaks of that scenario.
 
     Args:
         arm: scenario → repeat → 0 or 1.
@@ -135,7 +133,7 @@ def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
     Example:
         >>> found = rate({f"s{i}": {0: int(i < 12)} for i in range(20)})
         >>> f"{found.estimate:.2f} ({found.low:.2f} to {found.high:.2f})"
-        '0.60 (0.39 to 0.78)'
+        '0.60 (0.36 to 0.81)'
     """
     del seed
     clusters = clusters_of(arm, verdicts=True)
@@ -145,7 +143,7 @@ def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
     effect, effective, size = sizes_of(clusters, estimate * (1 - estimate), level)
     low, high = rate_limits(np.asarray(estimate), np.asarray(size), level)
     extreme = estimate in (0.0, 1.0)
-    method = RATE_METHOD[extreme]
+    method = RATE_METHOD
     if clusters.repeated and clusters.scenarios > 1:
         method += ", one trial a scenario" if extreme else ", effective sample size"
     return Rate(
@@ -167,8 +165,9 @@ def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
 def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
     """Return the mean of numbers measured under a variant.
 
-    Below 40 scenarios a t interval over the means of scenarios; from 40 on the bootstrap-t, which covers better where
-    the values are skewed, as tokens, seconds and cost are (Efron and Tibshirani, 1993).
+    Below 40 scenarios a t interval over the means of scenarios, on the scale of the mean's logarithm where no value is
+    below 0, so that seconds, tokens and counts have no limit below 0 either; from 40 on the bootstrap-t, which covers
+    better where the values are skewed, as tokens, seconds and cost are (Efron and Tibshirani, 1993).
 
     Args:
         arm: scenario → repeat → finite number.
@@ -185,12 +184,12 @@ def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
     Example:
         >>> found = mean({"a": {0: 10.0}, "b": {0: 14.0}, "c": {0: 12.0}})
         >>> f"{found.estimate:.0f} ({found.low:.1f} to {found.high:.1f})"
-        '12 (7.0 to 17.0)'
+        '12 (7.9 to 18.2)'
     """
     clusters = clusters_of(arm, verdicts=False)
     if not clusters.scenarios:
         raise ValueError(NO_TRIAL.format("mean"))
-    low, high, method = mean_limits(clusters, level, seed)
+    low, high, method = mean_limits(clusters, level, seed, positive=bool((clusters.means >= 0).all()))
     effect, effective, _ = sizes_of(clusters, variance_of(clusters), level)
     return Mean(
         float(clusters.means.mean()),
@@ -207,8 +206,19 @@ def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
     )
 
 
-def mean_limits(clusters: Clusters, level: float, seed: int) -> tuple[float | None, float | None, str]:
-    """Limits of a mean of scenarios and how they were found; None with one scenario, and where nothing varied."""
+def mean_limits(
+    clusters: Clusters, level: float, seed: int, *, positive: bool = False
+) -> tuple[float | None, float | None, str]:
+    """Return the limits of a mean of scenarios and how they were found; None with one scenario, and where nothing
+    varied.
+
+    Args:
+        clusters: sums by scenario.
+        level: the confidence level.
+        seed: of the bootstrap.
+        positive: the values cannot lie below 0, and neither may a limit: t goes over the logarithm of the mean, whose
+            standard error is that of the mean over the mean (the delta method).
+    """
     quantile = normal_quantile(level)
     means, number = clusters.means, clusters.scenarios
     if number == 1:
@@ -218,16 +228,20 @@ def mean_limits(clusters: Clusters, level: float, seed: int) -> tuple[float | No
         return None, None, "none: all scenarios are equal"
     if number >= FEW_CLUSTERS:
         found = bootstrap_t(means, level, seed)
-        if found is not None:
+        if found is not None and not (positive and found[0] < 0):
             low, high = found
             return min(low, estimate), max(high, estimate), f"bootstrap-t, 9,999 resamples (seed {seed})"
     quantile = t_quantile(level, number - 1)
     half = quantile * math.sqrt(float(means.var(ddof=1)) / number)
-    return estimate - half, estimate + half, f"t, {count(number - 1, 'degree')} of freedom"
+    degrees = f"t, {count(number - 1, 'degree')} of freedom"
+    if positive:
+        factor = math.exp(half / estimate)
+        return estimate / factor, estimate * factor, f"{degrees}, of the mean's logarithm"
+    return estimate - half, estimate + half, degrees
 
 
-def wilson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the score interval of Wilson (1927) for independent trials.
+def clopper_pearson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of Clopper and Pearson (1934) for independent trials, which `rate` gives to them.
 
     Args:
         passed: how many passed, from 0 to `trials`; may be a fraction.
@@ -239,36 +253,12 @@ def wilson(passed: float, trials: float, level: float = 0.95) -> tuple[float, fl
 
     Raises:
         ValueError: the counts or the level make no sense.
-
-    Example:
-        >>> low, high = wilson(16, 16)
-        >>> f"{low:.2f} to {high:.2f}"
-        '0.81 to 1.00'
-    """
-    _counts(passed, trials)
-    low, high = wilson_limits(np.asarray(passed / trials), np.asarray(float(trials)), level)
-    return float(low), float(high)
-
-
-def clopper_pearson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of Clopper and Pearson (1934) for independent trials.
-
-    Args, returns and errors are those of `wilson`; it needs scipy.
+        ImportError: scipy is not installed.
 
     Example:
         >>> low, high = clopper_pearson(0, 20)
         >>> f"{low:.2f} to {high:.2f}"
         '0.00 to 0.17'
-    """
-    _counts(passed, trials)
-    low, high = clopper_pearson_limits(np.asarray(passed / trials), np.asarray(float(trials)), level)
-    return float(low), float(high)
-
-
-def interval(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval that `rate` gives to independent trials.
-
-    Args, returns and errors are those of `wilson`; it needs scipy.
     """
     _counts(passed, trials)
     low, high = rate_limits(np.asarray(passed / trials), np.asarray(float(trials)), level)

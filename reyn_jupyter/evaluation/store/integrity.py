@@ -17,10 +17,10 @@ from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check, is_mis
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.store.event_codec import facts_of, message_digests
-from reyn_jupyter.evaluation.store.rows import digest_of, verdict_row
+from reyn_jupyter.evaluation.store.rows import digest_of, digest_of_text, verdict_row
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.store.study_file import StoreError
-from reyn_jupyter.evaluation.trial.trial import MISSING, Trial, trial_key
+from reyn_jupyter.evaluation.trial.trial import MISSING, Trial, key_of
 
 _SHOWN = 20
 _PAGE = 500
@@ -151,7 +151,7 @@ def _of_scenarios(store: Store, known: _Known) -> Iterator[str]:
             yield f"scenario {identity}: cannot be read"
             continue
         known.scenarios[digest] = found
-        if (found.digest, found.id) != (digest, identity):
+        if (digest_of_text(data), found.id) != (digest, identity):
             yield f"scenario {identity}: is not what its digest says"
 
 
@@ -162,8 +162,8 @@ def _of_variants(store: Store, known: _Known) -> Iterator[str]:
         except (ValueError, TypeError):
             yield f"variant {name}: cannot be read"
             continue
-        known.variants[behaviour] = found
-        if (found.behaviour_digest, found.name) != (behaviour, name):
+        known.variants |= {behaviour: found, found.behaviour_digest: found}
+        if (digest_of_text(data, "name"), found.name) != (behaviour, name):
             yield f"variant {name}: is not what its digest says"
 
 
@@ -189,7 +189,7 @@ def _of_trial(
     if (
         tried is None
         or variant is None
-        or row["key"] != trial_key(tried, variant, row["repeat"], row["code"])
+        or row["key"] != key_of(row["scenario"], row["behaviour"], row["repeat"], row["code"])
     ):
         yield "its key does not say what was tried"
     try:

@@ -16,6 +16,7 @@ from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
+from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.record.events import Event
 
 Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (see `plan.conditions`)
@@ -64,6 +65,25 @@ def trial_row(run: str, entry: TrialEntry, attempt: int, events: int, facts: str
         trial.repeat, trial.code, trial.outcome, trial.model_calls, trial.prompt_tokens + trial.completion_tokens,
         None if trial.cost is None else float(trial.cost), float(trial.seconds), events, facts,
     )  # fmt: skip
+
+
+def digest_of_text(text: str | bytes, *without: str) -> str:
+    """Return the digest of a scenario or a variant that is stored as JSON, as it was when it was stored.
+
+    It is over what the text says, not over what this version makes of it: a field that was added since has no part.
+
+    Args:
+        text: JSON of an object.
+        without: fields that are no part of the digest, such as the name of a variant's behaviour.
+
+    Raises:
+        ValueError: the text is no JSON of an object.
+    """
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    kept = {key: value for key, value in found.items() if key not in without}
+    return hashlib.sha256(canonical(kept)).hexdigest()
 
 
 def digest_of(row: Iterable[Any], events: Iterable[bytes] = ()) -> bytes:

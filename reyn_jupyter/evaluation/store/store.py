@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,13 @@ from reyn_jupyter.evaluation.store.rows import (
     StoredTrial,
     TrialEntry,
     digest_of,
+    digest_of_text,
     name_taken,
     plain_json,
     trial_row,
     verdict_row,
 )
-from reyn_jupyter.evaluation.store.study_file import StoreError, failure, open_database
+from reyn_jupyter.evaluation.store.study_file import StoreError, failure, open_database, other_version
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.support.files.sqlite import transaction
 
@@ -162,18 +164,36 @@ class Store:
         """Digest → scenario, of those that an invocation knew, or of all."""
         where = "WHERE run = ?" if run is not None else ""
         rows = self.rows(
-            f"SELECT digest, data FROM scenarios {where} ORDER BY position, rowid",  # noqa: S608 - no value goes in
+            f"SELECT digest, id, data FROM scenarios {where} ORDER BY position, rowid",  # noqa: S608 - no value goes in
             (run,) if run is not None else (),
         )
-        with self.reading("a scenario"):
-            return {digest: Scenario.model_validate_json(data) for digest, data in rows}
+        found = {}
+        for digest, name, data in rows:
+            with self.reading(f"scenario {name}", partial(_is_intact, data, digest)):
+                found[digest] = Scenario.model_validate_json(data)
+        return found
 
     def variants(self) -> dict[str, Variant]:
-        """Name → variant, in the order in which the study met them."""
-        rows = self.rows("SELECT data FROM variants ORDER BY rowid")
-        with self.reading("a variant"):
-            found = [Variant.of(json.loads(data)) for (data,) in rows]
-        return {variant.name: variant for variant in found}
+        """Name → variant, in the order in which the study met them; fields that were added since have their
+        defaults."""
+        return {variant.name: variant for variant, _ in self._variants()}
+
+    def behaviours(self) -> dict[str, list[Variant]]:
+        """Digest of a behaviour → the variants that behave so. A variant that an older version stored, with fewer
+        fields, is found by the digest that it had then and by that of today."""
+        found: dict[str, list[Variant]] = {}
+        for variant, behaviour in self._variants():
+            for digest in {behaviour, variant.behaviour_digest}:
+                found.setdefault(digest, []).append(variant)
+        return found
+
+    def _variants(self) -> list[tuple[Variant, str]]:
+        found = []
+        rows = self.rows("SELECT name, behaviour, data FROM variants ORDER BY rowid")
+        for name, behaviour, data in rows:
+            with self.reading(f"variant {name}", partial(_is_intact, data, behaviour, "name")):
+                found.append((Variant.of(json.loads(data)), behaviour))
+        return found
 
     def trials(self, code: str | None = None) -> Iterator[StoredTrial]:
         """Yield the trials, of one version of the code or of all, in the order in which they were stored."""
@@ -184,7 +204,7 @@ class Store:
         last = 0
         while rows := self.rows(query, (last, code, code, _PAGE)):
             for number, scenario, behaviour, conditions, attempt, data in rows:
-                with self.reading(f"trial {number}"):
+                with self.reading(f"trial {number}", partial(self._is_whole, number)):
                     trial = facts_of(data)
                 yield StoredTrial(number, trial, scenario, behaviour, conditions, attempt)
             last = rows[-1][0]
@@ -244,12 +264,32 @@ class Store:
         except sqlite3.Error as error:
             raise failure(error, self.path) from error
 
+    def _is_whole(self, number: int) -> bool:
+        """Return whether a trial is what its digest says, so that no damage explains that it cannot be read."""
+        ((_, *row, digest),) = self.rows("SELECT * FROM trials WHERE id = ?", (number,))
+        lines = self.rows("SELECT data FROM events WHERE trial = ? ORDER BY position", (number,))
+        return digest_of(row, (line for (line,) in lines)) == bytes(digest)
+
+    def _last_code(self) -> str:
+        rows = self.rows(
+            "SELECT json_extract(data, '$.code') FROM runs WHERE json_valid(data) ORDER BY began DESC"
+        )
+        return str(rows[0][0]) if rows else "an unknown version"
+
     @contextmanager
-    def reading(self, what: str) -> Iterator[None]:
-        """Say of what cannot be read which it is."""
+    def reading(self, what: str, is_whole: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Say of what cannot be read which it is, and whether it is damaged or of another version.
+
+        Args:
+            what: a scenario, a variant, a trial, by its name.
+            is_whole: whether it is what its digest says; asked where it cannot be read.
+        """
         try:
             yield
         except (ValueError, TypeError, KeyError) as error:
+            with suppress(ValueError, TypeError):  # what is damaged may be no JSON either
+                if is_whole():
+                    raise other_version(self.path, what, error, self._last_code()) from error
             raise StoreError(
                 f"{self.path}: {what} cannot be read ({type(error).__name__}). The file is damaged: study.verify() "
                 "lists what is wrong; restore it from a copy."
@@ -270,6 +310,11 @@ class Store:
         self._known.update(digests)
 
 
+def _is_intact(text: str, digest: str, *without: str) -> bool:
+    """Return whether a stored scenario or variant is what its digest says."""
+    return digest_of_text(text, *without) == digest
+
+
 def _know(db: sqlite3.Connection, variant: Variant) -> None:
     """Keep a variant under its name, which stands for one behaviour in the whole study."""
     row = db.execute("SELECT behaviour, data FROM variants WHERE name = ?", (variant.name,)).fetchone()
@@ -279,7 +324,11 @@ def _know(db: sqlite3.Connection, variant: Variant) -> None:
             (variant.name, variant.behaviour_digest, variant.model_dump_json()),
         )
     elif row[0] != variant.behaviour_digest:
-        raise StoreError(name_taken(variant, Variant.of(json.loads(row[1]))))
+        known = Variant.of(json.loads(row[1]))
+        if (
+            known.behaviour_digest != variant.behaviour_digest
+        ):  # else an older version stored it, with fewer fields
+            raise StoreError(name_taken(variant, known))
 
 
 def _put_verdicts(db: sqlite3.Connection, rows: Iterable[tuple[int | None, str, int, Verdict]]) -> None:

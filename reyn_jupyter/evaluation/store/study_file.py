@@ -1,7 +1,8 @@
 """Open a study's file, and bring it to the present format.
 
 Invariants: a file of another program, of a newer version, or that is no database is refused before anything in it is
-touched. A file of ours is in write-ahead mode with `synchronous = NORMAL`: a transaction that committed outlives a
+touched; what an older version stored is read with the defaults of the fields that were added since, and is never
+written anew. A file of ours is in write-ahead mode with `synchronous = NORMAL`: a transaction that committed outlives a
 `kill -9`; after a power cut the last ones may be gone, whole ones each. A migration that was released never changes; a
 new shape of the file is a new entry at the end of the migrations of `FORMAT`.
 """
@@ -15,6 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from reyn_jupyter.evaluation.trial.code_version import code_version
 from reyn_jupyter.support.files.sqlite import (
     FileFormat,
     ForeignFileError,
@@ -121,6 +125,25 @@ def _refused_as_store_error(path: Path | None) -> Iterator[None]:
             f"{path} was written by a newer reyn-jupyter (format {error.version}; this one reads "
             f"{FORMAT.version}). Nothing was changed; update reyn-jupyter to open it."
         ) from None
+
+
+def other_version(path: Path | None, what: str, error: Exception, code: str) -> StoreError:
+    """Return what to say of a row that is whole, and still does not fit what this version reads.
+
+    Args:
+        path: of the study.
+        what: a scenario, a variant, a trial, by its name.
+        error: why it does not fit.
+        code: the version of the code of the file's last run.
+    """
+    said = getattr(error, "problems", None) or [str(error)]
+    if isinstance(error, ValidationError):
+        said = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    return StoreError(
+        f"{path or 'The study'}: {what} is not damaged, but of another version of reyn-jupyter ({said[0]:.200}). The "
+        f"file was last written by {code}, and this is {code_version()}. Nothing was changed: open it with the "
+        "version that wrote it, or with a newer one (pip install --upgrade reyn-jupyter)."
+    )
 
 
 def failure(error: sqlite3.Error, path: Path | None) -> StoreError:

@@ -38,6 +38,14 @@ def denied_actions(trace: Trace) -> tuple[str, ...]:
     )
 
 
+def help_counts(trace: Trace) -> dict[str, int]:
+    """Return how often the harness helped the model of a run, by kind; see `Trial.helped`."""
+    counts = dict(trace.ended.helped) if trace.ended is not None else {}
+    asked = (step.requested for step in trace.steps if step.requested is not None)
+    counts["shrunk"] = sum(len(request.shrunk) for request in asked)
+    return {kind: times for kind, times in counts.items() if times}
+
+
 def offered_surface(trace: Trace) -> Surface:
     """Return what the model of a run was offered: every action as a tool of its own, or the wrappers over all."""
     return "flat" if trace.started.settings.get("surface") == "flat" else "universal"

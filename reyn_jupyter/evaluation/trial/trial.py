@@ -33,7 +33,12 @@ def trial_key(scenario: Scenario, variant: Variant, repeat: int, code: str) -> s
     >>> trial_key(s, Variant("x"), 0, "1") == trial_key(s, Variant("y"), 0, "1")
     True
     """
-    parts = [scenario.digest, variant.behaviour_digest, repeat, code]
+    return key_of(scenario.digest, variant.behaviour_digest, repeat, code)
+
+
+def key_of(scenario: str, behaviour: str, repeat: int, code: str) -> str:
+    """Return the key of a trial from the digests of what was tried, as `trial_key` does."""
+    parts = [scenario, behaviour, repeat, code]
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
@@ -86,6 +91,8 @@ class Trial(FrozenModel):
         outcome: "error" (the model or its provider failed), "timeout", "limit" (steps, tokens, cost,
             context) or "ok".
         calls: every tool call, in order.
+        helped: how often the harness helped, by kind (see `Help`; "shrunk" counts messages that were shortened to fit
+            the context), kinds with 0 left out; None where the version that ran the trial did not record it.
         denied: the actions that were denied because they act outside the workspace and the study does not allow them.
         files: path → the file afterwards, for files that changed and for those that the scenario expects something of.
         model_calls, prompt_tokens, completion_tokens, cost (US dollars, None where unknown), seconds, retries: effort.
@@ -108,6 +115,7 @@ class Trial(FrozenModel):
     answer: str = ""
     calls: tuple[CallFact, ...] = ()
     denied: tuple[str, ...] = ()
+    helped: Mapping[str, int] | None = None
     files: Mapping[str, FileFact] = Field(default_factory=dict)
     model_calls: int = 0
     prompt_tokens: int = 0

@@ -23,7 +23,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.code_version import code_version
 from reyn_jupyter.evaluation.trial.confinement import trial_policy
 from reyn_jupyter.evaluation.trial.environment import SharedFixtures, TrialEnvironment
-from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effort, outcome_of
+from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effort, help_counts, outcome_of
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
 from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
@@ -228,6 +228,7 @@ class TrialRunner:
             answer=trace.answer,
             calls=call_facts(trace),
             denied=denied_actions(trace),
+            helped=help_counts(trace),
             files=files,
             catalog=self.catalog_hashes[scenario.catalog],
             **effort(trace),

@@ -37,7 +37,7 @@ def test_the_best_variant_is_recommended_with_its_evidence() -> None:
     assert found.chosen.variant == GATE and found.confidence == "clear" and found.tier == "light"
     assert found.sentence == (
         "Use gpt-mini as tier light with the universal surface, discovery by gate and the explicit mandate ×3 "
-        "(gate: 90 % on lists first, 95 % CI 77 to 96, 40 trials in 40 scenarios; clear: no other is more than "
+        "(gate: 90 % on lists first, 95 % CI 76 to 97, 40 trials in 40 scenarios; clear: no other is more than "
         "5 points better)."
     )
     assert found.evidence[0].winner == "gate" and found.settings["router.names"] == "shown"
@@ -136,6 +136,16 @@ def test_a_model_on_the_floor_gets_no_settings_and_is_told_what_does_differ(pass
     apart = evidence(arms, variants=variants, tokens={"plain": 4_000}, checks=("first_call_is", "tokens"))
     with pytest.raises(RecommendationError, match="What does differ: gate beats plain on tokens"):
         recommend(apart)
+
+
+def test_where_only_the_flat_surface_leaves_the_floor_it_is_what_is_recommended() -> None:
+    flat = PLAIN.but("flat", surface="flat")
+    variants = {"plain": PLAIN, "gate": GATE, "flat": flat}
+    arms = {"plain": mixed(0, 24), "gate": mixed(0, 24), "flat": mixed(15, 24)}
+    found = recommend(evidence(arms, variants=variants, checks=CHECKS))
+    assert found.chosen.variant == flat and found.settings["router.surface"] == "flat"
+    assert "with the flat surface" in found.sentence and found.confidence == "clear"
+    assert [each.winner for each in found.evidence] == ["flat", "flat"]
 
 
 def test_the_help_that_a_weak_model_had_is_part_of_what_is_recommended_and_written(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from reyn_jupyter.evaluation.statistics.calibration import brier, reliability_table
-from reyn_jupyter.evaluation.statistics.rates import interval, rate, wilson
+from reyn_jupyter.evaluation.statistics.rates import clopper_pearson, rate
 
 FORECAST = {"verified": 0.80, "inconclusive": 0.08, "refuted": 0.04, "blocked": 0.08}
 DISTRIBUTION = st.lists(st.floats(0.01, 1), min_size=3, max_size=3).map(
@@ -94,7 +94,9 @@ def test_the_reliability_table_has_the_bins_of_scikit_learn() -> None:
     assert [row.forecast for row in found] == pytest.approx(list(mean))
     assert sum(row.count for row in found) == 500
     for row in found:
-        assert (row.low, row.high) == pytest.approx(interval(round(row.observed * row.count), row.count))
+        assert (row.low, row.high) == pytest.approx(
+            clopper_pearson(round(row.observed * row.count), row.count)
+        )
 
 
 def test_empty_bins_are_left_out_and_1_belongs_to_the_last() -> None:
@@ -121,7 +123,7 @@ def test_repeats_of_a_scenario_are_no_forecasts_of_their_own() -> None:
     (alone,) = reliability_table([0.45] * 40, happened)
     found = rate({f"s{n}": dict.fromkeys(range(5), float(n < 4)) for n in range(8)})
     assert (clustered.low, clustered.high, clustered.count) == (found.low, found.high, 40)
-    assert (alone.low, alone.high) == pytest.approx(wilson(20, 40))
+    assert (alone.low, alone.high) == pytest.approx(clopper_pearson(20, 40))
     assert clustered.high - clustered.low > 1.5 * (alone.high - alone.low)
     (uneven,) = reliability_table([0.4, 0.4, 0.48], [True, True, False], scenarios=["a", "a", "b"])
     assert (uneven.observed, uneven.forecast) == (0.5, pytest.approx(0.44))

@@ -7,7 +7,7 @@ import pytest
 
 from reyn_jupyter.evaluation.statistics.paired import difference
 from reyn_jupyter.evaluation.statistics.rates import rate
-from tests.benchmarks import coverage
+from tests.benchmarks import coverage, rate_intervals
 
 
 def test_the_simulated_rules_are_those_of_rate_and_difference() -> None:
@@ -38,7 +38,22 @@ def _trials(repeats: int, alone: int, both: int, skip: int) -> dict[int, float]:
 def test_intervals_of_rates_cover_as_promised() -> None:
     random = np.random.default_rng(2)
     found = [coverage.rate_coverage(cell, 20, random) for cell in coverage.rate_cells()]
-    assert 0.94 <= np.mean(found) <= 0.97
+    assert 0.95 <= np.mean(found) <= 0.98
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [(0.01, 12, 1, 0.0), (0.99, 12, 1, 0.8), (0.005, 12, 2, 0.0), (0.5, 12, 1, 0.3), (0.05, 50, 5, 0.8)],
+    ids=lambda kind: "rate {}, {} scenarios, {} repeats, ICC {}".format(*kind),
+)
+def test_a_rate_near_0_or_1_of_few_scenarios_is_held_as_promised(kind: rate_intervals.Kind) -> None:
+    """Wilson's interval holds the first three in 88 to 89 % of studies; the last two are the worst of this one."""
+    (covered, width), (wilson, _) = (
+        rate_intervals.measure(kind, 4_000, np.random.default_rng(6))[name]
+        for name in ("Clopper-Pearson", "Wilson")
+    )
+    assert covered >= 0.95 - 0.02 - 0.01, "two points below at the worst, and one of luck"
+    assert covered >= wilson and width < 0.6
 
 
 def test_intervals_of_differences_cover_as_promised() -> None:

@@ -22,7 +22,7 @@ from reyn_jupyter.evaluation.statistics.power import (
     plan,
     scenarios_for_width,
 )
-from reyn_jupyter.evaluation.statistics.rates import rate, wilson
+from reyn_jupyter.evaluation.statistics.rates import clopper_pearson, rate
 from tests.benchmarks.coverage import Cell, draw
 
 
@@ -173,7 +173,7 @@ def test_nothing_to_find_is_refused() -> None:
 def test_the_planned_number_of_scenarios_just_gives_the_width(share: float, half: float) -> None:
     count = scenarios_for_width(share, half)
     if 0 < share < 1:
-        low, high = wilson(share * count, count)
+        low, high = clopper_pearson(share * count, count)
         assert high - low <= 2 * half + 1e-12
 
 
@@ -189,10 +189,10 @@ def test_a_planned_width_is_what_rate_gives() -> None:
 
 def test_what_a_claim_supports_is_its_interval() -> None:
     found = claim_support(3, 4, against=0.5)
-    assert (found.supported, found.needed) == (False, 16)
-    assert (found.low, found.high) == wilson(3, 4)
-    low, _ = wilson(12, 16)
-    assert low > 0.5 >= wilson(0.75 * 15, 15)[0]
+    assert (found.supported, found.needed) == (False, 19)
+    assert (found.low, found.high) == clopper_pearson(3, 4)
+    low, _ = clopper_pearson(0.75 * found.needed, found.needed)
+    assert low > 0.5 >= clopper_pearson(0.75 * (found.needed - 1), found.needed - 1)[0]
     assert claim_support(16, 16, against=0.5).supported
     assert claim_support(0, 20, against=0.5).sentence == "0 of 20 is 0 % (0 to 17), so less than 50 %."
     assert claim_support(12, 20).sentence.endswith(" scenarios would tell it to within 10 points.")

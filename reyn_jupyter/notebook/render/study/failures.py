@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.evaluation.checks.harness_help import HELP_WORDS
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
     Block,
     Bullets,
+    Cell,
     Code,
+    Column,
     Commands,
     Fold,
+    Grid,
     Notice,
     Pair,
     Paragraph,
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Scenario
     from reyn_jupyter.evaluation.results.failure_examples import Failure
     from reyn_jupyter.evaluation.results.failure_kinds import FailureCount
+    from reyn_jupyter.evaluation.results.help_counts import HelpCount
     from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
     from reyn_jupyter.notebook.render.value_text import Look
 
@@ -84,6 +89,28 @@ def failures(
         knob = f'study.trials.of("{look.line(first.trial.variant, 60)}").failed("{check}")'
         folds.append(Notice(f"{len(shown)} of {failed:,} failed trials; all of them: {knob}", "muted"))
     return [Section(whose, tuple(folds))]
+
+
+def harness_help(counts: Sequence[HelpCount], look: Look) -> list[Block]:
+    """Return the section that says what the harness did for the model, a row a variant and kind of help."""
+    if not counts:
+        return []
+    rows = [
+        (
+            Cell(look.line(each.variant, 60)),
+            Cell(HELP_WORDS[each.kind]),
+            Cell(f"{each.times:,}"),
+            Cell(f"{each.trials:,} of {each.of:,}"),
+        )
+        for each in counts
+    ]
+    columns = (
+        Column("variant", header=True),
+        Column("help"),
+        Column("times", right=True),
+        Column("trials", right=True),
+    )
+    return [Section("What the harness did", (Grid("", columns, tuple(rows)),))]
 
 
 def did_instead(counts: Sequence[FailureCount], look: Look) -> list[Block]:

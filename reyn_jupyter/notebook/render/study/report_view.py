@@ -40,7 +40,7 @@ from reyn_jupyter.notebook.render.study.decision_view import (
     costs_section,
     statistics_fold,
 )
-from reyn_jupyter.notebook.render.study.failures import did_instead, failures
+from reyn_jupyter.notebook.render.study.failures import did_instead, failures, harness_help
 from reyn_jupyter.notebook.render.study.marks import source_column
 from reyn_jupyter.notebook.render.study.rate_charts import (
     PERCENT,
@@ -253,6 +253,7 @@ def report_view(report: Report, look: Look) -> View:
     blocks += [Notice(look.text(warning, 500), "warn") for warning in plain[:1]]
     blocks += [costs_section(report, look), advice_section(report, look)]
     blocks += did_instead(report.did_instead, look)
+    blocks += harness_help(report.helped, look)
     blocks += rates(report, look)
     blocks += statistics_fold(report, predictability(report.predictability, look), look)
     blocks.append(_matrix(report, look))

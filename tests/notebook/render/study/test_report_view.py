@@ -101,7 +101,7 @@ def test_the_first_screen_is_the_finding_a_chart_with_its_table_and_what_to_use(
         for name, low, high in (("a", 0.035, 0.256), ("b", 0.219, 0.545))
     ]
     words = [[cell.text for cell in row[:2]] for row in table.rows]
-    assert words == [["a", "10 % (3 to 26)"], ["b", "37 % (22 to 54)"]]
+    assert words == [["a", "10 % (2 to 27)"], ["b", "37 % (20 to 56)"]]
     assert isinstance(advice, Section) and advice.title == "What to use"
 
 
@@ -154,7 +154,7 @@ def test_a_variant_of_which_nothing_could_be_graded_has_a_row_too() -> None:
     made = view(report(evidence({"a": mixed(3, 30), "b": many(30, "error")})))
     chart = next(block for block in made.blocks if isinstance(block, Intervals))
     assert [(row.label, row.text, row.estimate is None) for row in chart.rows] == [
-        ("a", "10 % (3 to 26)", False), ("b", "no graded trial", True),
+        ("a", "10 % (2 to 27)", False), ("b", "no graded trial", True),
     ]  # fmt: skip
     assert "30 missing" in chart.rows[1].detail
 
