@@ -41,7 +41,7 @@ _KEY = r'"([^"\\]+)"\s*:'
 _HINTS = (
     (
         re.compile(r"file system operations are disabled|Cannot access (?:file|directory)"),
-        'SQL opens no files: name a workspace file in "sources", as {"t": "orders.csv"}, and query t.',
+        'SQL opens no files: name a workspace file in "sources", as {"t": "<path>"}, and query t.',
     ),
     (
         re.compile(r"Function with name \"?(?:getenv|getvariable|current_setting)\b"),

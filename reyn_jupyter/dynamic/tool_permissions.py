@@ -30,7 +30,7 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
 )
 MOST = 20
 _FORMS = (
-    'Forms: "network:api.example.org" or "network:localhost:8080", "read:data/orders.csv", "write:out", '
+    'Forms: "network:api.example.org" or "network:localhost:8080", "read:<path>", "write:<folder>", '
     f"and allow: with one of {enumerate_words(list(OPERATIONS))}."
 )
 _KINDS = ("network", "read", "write", "allow")
@@ -145,7 +145,7 @@ def _path(target: str, kind: str, shown: str) -> str:
     parts = plain.split("/")
     if plain.startswith(("/", "~")) or ".." in parts or "\0" in plain:
         raise _refused(
-            f"{shown} is no path below the workspace", 'Name it from the root on: "read:data/orders.csv".'
+            f"{shown} is no path below the workspace", 'Name it from the root on: "read:<path>".'
         )
     path = posixpath.normpath(plain)
     if (why := protects(path.split("/"), for_write=kind == "write")) is not None:
