@@ -27,6 +27,10 @@ PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
 BEGIN, END = "<!-- evidence: begin -->", "<!-- evidence: end -->"
 SUITE, BASE = "first-steps", "alone"
 CHECKS = ("state_reached", "right_action", "task_done")
+AGAINST = {
+    "state": "state_reached",
+    "done": "task_done",
+}  # what is compared with the base, and its name in the table
 PARAMETERS = {"temperature": 0.0, "seed": 1, "max_tokens": 80}
 DOLLARS = 0.5  # of a model that costs something
 TIMEOUT = 900.0  # seconds a trial: a prompt alone takes a minute on two busy processors
@@ -105,17 +109,19 @@ def table(report: Report) -> str:
     evidence = report.evidence
     titles = [f"{evidence.check(name).title}" for name in CHECKS]
     lines = [
-        f"| | trials | {' | '.join(titles)} | against `{BASE}`, points | tokens | s | failing trials |",
+        f"| | trials | {' | '.join(titles)} | {', '.join(AGAINST)} against `{BASE}`, points "
+        "| tokens | s | failing trials |",
         f"| --- | --- | {' | '.join('---' for _ in titles)} | --- | --- | --- | --- |",
     ]
-    against = {each.b: each for each in report.comparisons if each.a == BASE and each.check.name == CHECKS[0]}
+    against = {(each.b, each.check.name): each for each in report.comparisons if each.a == BASE}
     for name, figures in report.figures.items():
         effort = report.efforts[name]
         rates = [_rate(figures[check].found) for check in CHECKS]
+        differences = [_difference(against.get((name, check))) for check in AGAINST.values()]
         did = [f"{each.kind.value} {each.times}" for each in report.did_instead if each.variant == name]
         trials = getattr(figures[CHECKS[0]].found, "trials", 0)
         lines.append(
-            f"| `{name}` | {trials} | {' | '.join(rates)} | {_difference(against.get(name))} | "
+            f"| `{name}` | {trials} | {' | '.join(rates)} | {', '.join(differences)} | "
             f"{effort.tokens:,.0f} | {effort.seconds:.0f} | {', '.join(did[:3])} |"
         )
     return "\n".join(lines)
