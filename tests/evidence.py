@@ -63,7 +63,7 @@ def main() -> None:
             # Scenario by scenario, so that the variants can be compared at any time.
             for number in range(1, most + 1):
                 ended = study.run(*variants, n=number, repeats=2).ended
-                if is_over() or ended == "budget":
+                if is_over() or ended in ("budget", "interrupted"):
                     break
         report = study.report()
         print(table(report))
@@ -107,12 +107,9 @@ def after(seconds: float) -> Iterator[Callable[[], bool]]:
 def table(report: Report) -> str:
     """Return one line a variant: its rates, how far its first one is from the base, what a trial takes, what failed."""
     evidence = report.evidence
-    titles = [f"{evidence.check(name).title}" for name in CHECKS]
-    lines = [
-        f"| | trials | {' | '.join(titles)} | {', '.join(AGAINST)} against `{BASE}`, points "
-        "| tokens | s | failing trials |",
-        f"| --- | --- | {' | '.join('---' for _ in titles)} | --- | --- | --- | --- |",
-    ]
+    titles = " | ".join([evidence.check(name).title for name in CHECKS])
+    head = f"trials | {titles} | {', '.join(AGAINST)} against `{BASE}`, points | tokens | s | failing trials"
+    lines = [f"| | {head} |", f"| ---{' | ---' * (head.count('|') + 1)} |"]
     against = {(each.b, each.check.name): each for each in report.comparisons if each.a == BASE}
     for name, figures in report.figures.items():
         effort = report.efforts[name]
