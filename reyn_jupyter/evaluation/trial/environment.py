@@ -195,7 +195,9 @@ class TrialEnvironment:
         blobs = MemoryBlobStore()
         key = (variant, catalog.hash)
         search = fixtures.search(key, effective.settings)
-        offered = search if effective.settings.action_retrieval.embedding_class is not None else None
+        # Two steps choose from what the words of the request find, as in a session, without any embedder.
+        wanted = effective.settings.action_retrieval.embedding_class is not None
+        offered = search if wanted or effective.settings.router.discovery == "two_steps" else None
         services = services_in(
             workspace,
             lambda: self.parts.settings,

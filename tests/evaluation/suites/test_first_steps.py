@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.models.baselines import NullAgent
@@ -97,3 +98,18 @@ def test_calling_every_action_with_every_word_passes_nothing(suite: Suite, sweep
             lenient = scenario.model_copy(update={"no_other": ()})
             careless += find_check("task_done").grade(trial, lenient).kind == "pass"
         assert careless > len(suite.scenarios) / 4
+
+
+def test_in_two_steps_the_action_that_the_words_name_stands_first(suite: Suite) -> None:
+    """As in a session: small models take what stands near the top, so an order by name would choose for them."""
+    agent = Scripts(call(CHOOSE, action="answer"), "Nothing.")
+    variant = Variant("scripted", model="scripted", discovery="two_steps")
+    first = 0
+    with TrialRunner(suite, models={"scripted": agent}) as bench:
+        for scenario in suite.scenarios:
+            run(bench, scenario, variant, 1)
+            action = (
+                agent.models[-1].requests[0].tools.specs[0]["function"]["parameters"]["properties"]["action"]
+            )
+            first += scenario.gold is not None and action["enum"][0] == scenario.gold.steps[0][0].action
+    assert first >= len(suite.scenarios) - 3
