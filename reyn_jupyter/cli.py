@@ -13,10 +13,11 @@ import os
 import re
 import shlex
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -249,10 +250,21 @@ def _without_empty(file: Path) -> Iterator[None]:
     try:
         yield
     except UserError:
-        if new:
-            for ending in ("", "-wal", "-shm"):
-                file.with_name(f"{file.name}{ending}").unlink(missing_ok=True)
+        if new and file.is_file() and _is_empty(file):
+            file.unlink(missing_ok=True)
         raise
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether a study's file holds nothing, and nobody has it open."""
+    holds = "SELECT (SELECT count(*) FROM trials) + (SELECT count(*) FROM runs)"
+    try:
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as base:
+            # SQLite leaves this mode only where no other connection has the file.
+            alone = base.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete"
+            return bool(alone and not base.execute(holds).fetchone()[0])
+    except sqlite3.Error:
+        return False
 
 
 def _refuse_unusable_judges(study: Study) -> None:

@@ -21,6 +21,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.cli import main
 from reyn_jupyter.evaluation.models import fake_provider
 from reyn_jupyter.evaluation.models.fake_provider import FakeProvider, ProviderSettings
+from reyn_jupyter.evaluation.run.planning import PlanError
 from tests.support.waiting import until
 
 Captured = pytest.CaptureFixture[str]
@@ -210,6 +211,21 @@ def test_a_study_that_was_refused_leaves_no_file_and_one_with_trials_stays(
     assert main([*RUN, "--check", "first_call"]) == 1
     assert "did you mean first_call_is" in capsys.readouterr().err
     assert len(trials(folder / ".reyn" / "studies" / "first-steps-simulator.sqlite")) == 4
+
+
+def test_a_file_that_somebody_else_opened_meanwhile_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = []
+
+    def refuse(self: reyn.Study, *_: object, **__: object) -> None:
+        others.append(reyn.Study(self.parts.store.path, "first-steps"))
+        raise PlanError("no")
+
+    monkeypatch.setattr(reyn.Study, "run", refuse)
+    assert main([*RUN, "--file", "a.sqlite"]) == 1
+    assert (folder / "a.sqlite").exists()
+    others[0].close()
 
 
 def test_the_check_that_decides_and_the_rule_that_stops_are_chosen_by_words(capsys: Captured) -> None:
