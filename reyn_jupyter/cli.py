@@ -439,6 +439,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.suite in suite_names():  # a file was held to its catalogs when it was loaded
         check_suite(suite)
     holds = f"{count(len(suite.scenarios), 'scenario')}, {count(len(suite.variants), 'variant')}"
+    holds += f", {count(len(suite.graders), 'model grader')}" if suite.graders else ""
     _say(f"{options.suite}: {holds}; nothing is wrong with it.")
     return GOOD
 

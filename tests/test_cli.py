@@ -198,6 +198,8 @@ def test_a_grader_that_cannot_be_asked_is_refused_before_a_trial_and_left_out_at
         printed = capsys.readouterr()
         assert "reyn: The model grader 'helpful': " in printed.err and why in printed.err
         assert printed.out == "" and list(folder.glob(".reyn/studies/*")) == []
+    assert main(["suite", "check", "own.yaml"]) == 0
+    assert "0 variants, 1 model grader; nothing is wrong with it." in capsys.readouterr().out
     assert main([*words, "--no-judge"]) == 0
     assert "1 new trial" in capsys.readouterr().err
 
