@@ -10,17 +10,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.text import count, did_you_mean, nearest_names
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
 if TYPE_CHECKING:
@@ -65,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = _parser().parse_args(words)
+        options, more = _parser().parse_known_args(words)
+        if more:
+            _refuse_unknown(options.parser, more[0])
         code: int = options.run(options)
         sys.stdout.flush()
     except UserError as error:
@@ -86,14 +91,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="reyn", description="Studies of models on suites of scenarios.", epilog=_EXIT_CODES)
-    parser.set_defaults(run=partial(_help, parser))
+    parser.set_defaults(run=partial(_help, parser), parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     study = commands.add_parser("study", help="run a study, show it, export its trials")
-    study.set_defaults(run=partial(_help, study))
+    study.set_defaults(run=partial(_help, study), parser=study)
     verbs = study.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(verbs.add_parser("run", help="try what is missing of a study", epilog=_EXIT_CODES))
     show = verbs.add_parser("show", help="show the report of a study")
     show.add_argument("--json", action="store_true", help="for programs: one JSON object")
+    show.add_argument(
+        "--trial", nargs=2, metavar=("VARIANT", "SCENARIO"), help="what happened in the trials of a scenario"
+    )
     export = verbs.add_parser(
         "export",
         help="write the trials, or the report",
@@ -105,14 +113,20 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("out", type=Path, metavar="OUT", help="the file to write, or a folder")
     suites = commands.add_parser("suites", help="list the suites, or what one of them holds")
     suites.add_argument("suite", nargs="?", metavar="SUITE", help="the name of a suite, or its .yaml file")
+    suites.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
+        help="one of its scenarios: what it asks, and what is right",
+    )
     suite = commands.add_parser("suite", help="work on a suite of your own")
-    suite.set_defaults(run=partial(_help, suite))
+    suite.set_defaults(run=partial(_help, suite), parser=suite)
     check = suite.add_subparsers(title="commands", metavar="COMMAND").add_parser(
         "check", help="check a suite against its catalogs, without a model"
     )
     check.add_argument("suite", metavar="FILE", help="the suite's .yaml file")
     for command, act in ((show, _show), (export, _export), (suites, _suites), (check, _check)):
-        command.set_defaults(run=act)
+        command.set_defaults(run=act, parser=command)
     return parser
 
 
@@ -124,21 +138,31 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("suite", metavar="SUITE", help="the name of a suite, or its .yaml file")
     add(
         "--model", "-m", action="append", default=[], metavar="M",
-        help="a tier, offline, simulator, or a LiteLLM model string; given again, the models are compared",
+        help="a tier, offline, simulator, local/FILE.gguf, or a LiteLLM model string; given again, the models are "
+        "compared; without it what the variants name, else the tier standard",
     )  # fmt: skip
-    add("--variants", nargs="+", default=[], metavar="V", help="variants of the suite, the baseline first")
+    add(
+        "--variants", nargs="+", default=[], metavar="V",
+        help="variants of the suite, the baseline first; its first two without it, its first one for several models",
+    )  # fmt: skip
     add("--only", nargs="+", default=[], metavar="SCENARIO", help="these scenarios alone")
     add("-n", type=_whole, metavar="N", help="scenarios at most, from all families in proportion")
     add("--repeats", type=_whole, default=2, metavar="R", help="repeats of each scenario; 2 without it")
+    add("--check", metavar="CHECK", help="the check that decides; the suite's primary one without it")
+    add(
+        "--stop", choices=("fixed", "evalue"), default="fixed",
+        help="evalue ends the run once the evidence for a difference of two variants is strong enough",
+    )  # fmt: skip
     add("--file", type=Path, metavar="FILE", help="of the study; .reyn/studies/SUITE-MODEL.sqlite without it")
     add("--dollars", type=_number, metavar="X", help="what the study may spend, its earlier runs included")
     add(
         "--judge-dollars", type=_number, metavar="X", help="what each model grader may spend, apart from that"
     )
+    add("--no-judge", action="store_true", help="leave the suite's model graders unasked")
     add("--minutes", type=_number, metavar="T", help="how long this run may take")
     add("--concurrency", type=_whole, metavar="C", help="trials at a time at most, for each provider")
     add("--retry", action="store_true", help="try again what ended in an error or a timeout")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, parser=parser)
 
 
 def _whole(text: str) -> int:
@@ -156,6 +180,14 @@ def _number(text: str) -> float:
 
 
 _whole.__name__, _number.__name__ = "whole number", "number"  # what argparse calls what it could not read
+
+
+def _refuse_unknown(parser: argparse.ArgumentParser, word: str) -> NoReturn:
+    """Refuse a word that a command does not take, with the option that was probably meant."""
+    known = re.findall(r"--[a-z-]+", parser.format_usage())
+    meant = did_you_mean(nearest_names(word.partition("=")[0], known, 1)) if word.startswith("-") else ""
+    said = (f"{parser.prog} takes no {word!r}.", meant, f"{parser.prog} --help says what there is.")
+    raise _WrongUseError(" ".join(filter(None, said)))
 
 
 def _help(parser: argparse.ArgumentParser, _: argparse.Namespace) -> int:
@@ -178,19 +210,27 @@ def _run(options: argparse.Namespace) -> int:
         file = options.file or default_study_file(Path.cwd(), suite.name, options.model)
         most = options.concurrency
         pace = None if most is None else Concurrency(start=min(4, most), most=most, most_local=min(4, most))
-        with Study(file, suite, budget=Budget(usd=options.dollars), concurrency=pace) as study:
+        with (
+            _without_empty(file),
+            Study(file, suite, budget=Budget(usd=options.dollars), concurrency=pace) as study,
+        ):
             _tell(f"Study {study.parts.store.path}: {', '.join(each.name for each in variants)}.")
+            if not options.no_judge:
+                _refuse_unusable_judges(study)
             listener = TerminalProgress(first=1.0)
             summary = study.run(
-                *variants, n=options.n, repeats=options.repeats, retry=options.retry, on_progress=listener
-            )
+                *variants, n=options.n, repeats=options.repeats, retry=options.retry, on_progress=listener,
+                check=options.check, stop=options.stop,
+            )  # fmt: skip
             listener.end()
             _tell(repr(summary))
-            code = _judge(study, options.judge_dollars) if summary.ended == "complete" else _code(summary)
+            judges = summary.ended == "complete" and not options.no_judge
+            code = _judge(study, options.judge_dollars) if judges else _code(summary)
             interrupts.over()
             # Who interrupts waits for the end: a report takes tables and statistics to be imported.
             if (code != INTERRUPTED or interrupts.time_up) and study.evidence.tried:
                 _say(str(study.report()))
+                _tell(_as_python(study))
     if code == INTERRUPTED and interrupts.time_up:
         _tell("The time is up. The same line goes on.")
         return GOOD
@@ -201,6 +241,46 @@ def _code(summary: RunSummary) -> int:
     if summary.ended == "interrupted":
         return INTERRUPTED
     return WRONG if summary.ended in _FAILED else GOOD
+
+
+@contextmanager
+def _without_empty(file: Path) -> Iterator[None]:
+    """Take a study's file away again where it was new and what was asked for was refused before the first trial."""
+    new = not file.exists()
+    try:
+        yield
+    except UserError:
+        if new and file.is_file() and _is_empty(file):
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether a study's file holds nothing, and nobody has it open."""
+    holds = "SELECT (SELECT count(*) FROM trials) + (SELECT count(*) FROM runs)"
+    try:
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as base:
+            # SQLite leaves this mode only where no other connection has the file.
+            alone = base.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete"
+            return bool(alone and not base.execute(holds).fetchone()[0])
+    except sqlite3.Error:
+        return False
+
+
+def _refuse_unusable_judges(study: Study) -> None:
+    """Refuse model graders that cannot be asked, before a trial costs anything."""
+    from reyn_jupyter.models.base import ModelError
+
+    for grader in study.parts.spec().graders:
+        try:
+            study.parts.judge_of(grader)
+        except ModelError as error:
+            said = f"The model grader {grader.name!r}: {error.message} {error.hint}".rstrip()
+            raise _WrongUseError(f"{said}\n--no-judge leaves the graders unasked.") from error
+
+
+def _as_python(study: Study) -> str:
+    return f"In Python this study is: study = reyn_jupyter.Study.open({str(study.parts.store.path)!r})"
 
 
 def _judge(study: Study, dollars: float | None) -> int:
@@ -274,9 +354,30 @@ def _opened(name: str | None) -> Iterator[Study]:
 
 def _show(options: argparse.Namespace) -> int:
     with _opened(options.file) as study:
+        if options.trial:
+            _say(_transcripts(study, *options.trial))
+            return GOOD
         report = study.report()
-        _say(json.dumps(_plain(study, report), indent=2) if options.json else _text(report))
+        if options.json:
+            _say(json.dumps(_plain(study, report), indent=2))
+            return GOOD
+        _say(_text(report, knob=f"reyn study export {shlex.quote(options.file or _name(study))} report.html"))
+        _tell(_as_python(study))
     return GOOD
+
+
+def _name(study: Study) -> str:
+    return Path(study.parts.store.path or "").stem
+
+
+def _transcripts(study: Study, variant: str, scenario: str) -> str:
+    """Return what happened in each trial of a scenario under a variant, with the verdict of each check."""
+    of_variant = list(study.trials.of(variant))
+    found = [each for each in of_variant if each.trial.scenario == scenario]
+    if not found:
+        meant = did_you_mean(nearest_names(scenario, {each.trial.scenario for each in of_variant}))
+        raise _WrongUseError(f"There is no trial of {scenario!r} under {variant!r}. {meant}".rstrip())
+    return "\n\n".join(map(_text, found))
 
 
 def _plain(study: Study, report: Report) -> dict[str, Any]:
@@ -321,9 +422,13 @@ def _suites(options: argparse.Namespace) -> int:
         _say("\n".join(f"{name:<{wide}}  {title}" for name, title in titles.items()))
         return GOOD
     suite = load_suite(options.suite)
+    if options.scenario is not None:
+        _say(_text(suite.scenario(options.scenario)))
+        return GOOD
     _say(_text(suite))
     _say("\nScenarios")
     _say("\n".join(f"  {each.id}" for each in suite.scenarios))
+    _tell(f"One of them: {shlex.join(['reyn', 'suites', options.suite, suite.scenarios[0].id])}")
     return GOOD
 
 
@@ -334,17 +439,26 @@ def _check(options: argparse.Namespace) -> int:
     if options.suite in suite_names():  # a file was held to its catalogs when it was loaded
         check_suite(suite)
     holds = f"{count(len(suite.scenarios), 'scenario')}, {count(len(suite.variants), 'variant')}"
+    holds += f", {count(len(suite.graders), 'model grader')}" if suite.graders else ""
     _say(f"{options.suite}: {holds}; nothing is wrong with it.")
     return GOOD
 
 
-def _text(shown: object) -> str:
-    """Return an object as a notebook shows it in a terminal."""
+def _text(shown: object, knob: str = "") -> str:
+    """Return an object as a terminal shows it.
+
+    Args:
+        shown: what a notebook shows too; the commands of a notebook that its view proposes are left out.
+        knob: what shows all of it, where not all of it fits a text.
+    """
+    from reyn_jupyter.notebook.render.blocks import Commands
     from reyn_jupyter.notebook.render.displayables import view
     from reyn_jupyter.notebook.render.hosts.plain_text import to_text
     from reyn_jupyter.support.secrets import environment_redaction
 
-    return to_text(view(shown, redact=environment_redaction())).rstrip("\n")
+    seen = view(shown, redact=environment_redaction())
+    blocks = tuple(each for each in seen.blocks if not isinstance(each, Commands))
+    return to_text(replace(seen, blocks=blocks, knob=knob or seen.knob)).rstrip("\n")
 
 
 def _say(text: str) -> None:

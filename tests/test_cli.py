@@ -21,6 +21,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.cli import main
 from reyn_jupyter.evaluation.models import fake_provider
 from reyn_jupyter.evaluation.models.fake_provider import FakeProvider, ProviderSettings
+from reyn_jupyter.evaluation.run.planning import PlanError
 from tests.support.waiting import until
 
 Captured = pytest.CaptureFixture[str]
@@ -182,6 +183,87 @@ def test_model_graders_are_asked_after_the_trials(
     assert slow_server.asked == {"refuses": 1}
 
 
+def test_a_grader_that_cannot_be_asked_is_refused_before_a_trial_and_left_out_at_a_word(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ["study", "run", "own.yaml", "-m", "simulator", "--repeats", "1"]
+    for model, why in (
+        ("standard", "No model is configured for the tier"),
+        ("openai/gpt-4o-mini", "API_KEY is not set"),
+    ):
+        judge = f"checks: [{{grade: helpful, model: {model}, rubric: It names a next step.}}]\n"
+        (folder / "own.yaml").write_text(OWN.format(primary="chain") + judge, "utf-8")
+        assert main(words) == 1
+        printed = capsys.readouterr()
+        assert "reyn: The model grader 'helpful': " in printed.err and why in printed.err
+        assert printed.out == "" and list(folder.glob(".reyn/studies/*")) == []
+    assert main(["suite", "check", "own.yaml"]) == 0
+    assert "0 variants, 1 model grader; nothing is wrong with it." in capsys.readouterr().out
+    assert main([*words, "--no-judge"]) == 0
+    assert "1 new trial" in capsys.readouterr().err
+
+
+def test_a_study_that_was_refused_leaves_no_file_and_one_with_trials_stays(
+    folder: Path, capsys: Captured
+) -> None:
+    assert main([*RUN[:3], "-m", "offlin"]) == 1
+    assert list(folder.glob(".reyn/studies/*")) == []
+    assert main(RUN) == 0
+    assert main([*RUN, "--check", "first_call"]) == 1
+    assert "did you mean first_call_is" in capsys.readouterr().err
+    assert len(trials(folder / ".reyn" / "studies" / "first-steps-simulator.sqlite")) == 4
+
+
+def test_a_file_that_somebody_else_opened_meanwhile_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = []
+
+    def refuse(self: reyn.Study, *_: object, **__: object) -> None:
+        others.append(reyn.Study(self.parts.store.path, "first-steps"))
+        raise PlanError("no")
+
+    monkeypatch.setattr(reyn.Study, "run", refuse)
+    assert main([*RUN, "--file", "a.sqlite"]) == 1
+    assert (folder / "a.sqlite").exists()
+    others[0].close()
+
+
+def test_the_check_that_decides_and_the_rule_that_stops_are_chosen_by_words(capsys: Captured) -> None:
+    assert main([*RUN, "--check", "first_call_is", "--stop", "evalue", "--variants", "alone", "mandate"]) == 0
+    assert "on lists first: " in capsys.readouterr().out
+    assert main(["study", "show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["primary"] == "first_call_is"
+
+
+def test_what_happened_in_a_trial_is_shown_in_the_terminal(capsys: Captured) -> None:
+    assert main(RUN) == 0
+    with reyn.Study.open(".reyn/studies/first-steps-simulator.sqlite") as study:
+        scenario = study.trials[0].trial.scenario
+    capsys.readouterr()
+    assert main(["study", "show", "--trial", "alone", scenario]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{scenario}  [") and "What the checks say" in shown and "Step 1 · model" in shown
+    assert main(["study", "show", "--trial", "alone", scenario[:-1]]) == 1
+    assert f"Did you mean {scenario}?" in capsys.readouterr().err
+
+
+def test_a_text_of_the_command_proposes_what_a_terminal_takes(capsys: Captured) -> None:
+    assert main(RUN) == 0
+    capsys.readouterr()
+    assert main(["study", "show"]) == 0
+    shown = capsys.readouterr()
+    assert "all of it: reyn study export first-steps-simulator report.html" in shown.out
+    assert "reyn_jupyter.Study.open('" in shown.err
+    assert main(["suites", "first-steps"]) == 0
+    told = capsys.readouterr()
+    assert "study.suite" not in told.out and "state reached (state_reached)" in told.out
+    assert told.err == "One of them: reyn suites first-steps lamp-on-kitchen\n"
+    assert main(["suites", "first-steps", "lamp-on-kitchen"]) == 0
+    assert "Turn on the lamp in the kitchen." in capsys.readouterr().out
+
+
 def test_a_study_is_shown_as_text_and_as_json(capsys: Captured) -> None:
     assert main(RUN) == 0
     capsys.readouterr()
@@ -239,7 +321,10 @@ def test_a_suite_of_ones_own_is_checked(folder: Path, capsys: Captured) -> None:
         ),
         ("study run mandates --only read-free-shiping", "did you mean 'read-free-shipping'?"),
         ("study run mandates -m openai/gpt-4o-mini", "OPENAI_API_KEY is not set"),
+        ("study run mandates --modle simulator", "study run takes no '--modle'. Did you mean --model?"),
+        ("suites mandates read-free-shiping", "did you mean 'read-free-shipping'?"),
         ("study show", "reyn: No study was run here yet."),
+        ("study show nothing", "There is no study 'nothing'. .reyn/studies holds none yet."),
         ("study show other.txt", "other.txt is no study"),
         ("suite check missing.yaml", "missing.yaml cannot be read"),
     ],

@@ -60,6 +60,7 @@ from reyn_jupyter.executors.executor import Executor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.models.base import Model
 from reyn_jupyter.models.model_registry import resolve_model
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import Event
@@ -204,10 +205,22 @@ class StudyParts:
         """Let the trials be read again, since verdicts came to them that no run made."""
         self._gathered = None
 
+    def judge_of(self, grader: ModelGrader) -> Model:
+        """Return the model that judges, without a call.
+
+        Raises:
+            ModelError: there is no such model, or, as far as it can say so, no call could reach it.
+        """
+        given = self.options.models.get(grader.model)
+        model: Model = resolve_model(_settings(self.options.root), grader.model) if given is None else given
+        check = getattr(model, "check", None)
+        if check is not None:
+            check()
+        return model
+
     def judge(self, grader: ModelGrader, budget: Budget, again: bool) -> JudgeSummary:
         """Ask a judge about the trials that it has not judged; see `Study.judge`."""
-        given = self.options.models.get(grader.model)
-        model = resolve_model(_settings(self.options.root), grader.model) if given is None else given
+        model = self.judge_of(grader)
         with running_alone(self.store.path, self.store.alone):
             work = JudgePass(self.store, grader, model, budget, self.spec().code, again)
             try:

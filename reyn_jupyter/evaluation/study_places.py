@@ -57,7 +57,9 @@ def find_study_file(root: Path, name: str | None) -> Path:
         return studies[name]
     if (root / name).is_file():
         return root / name
-    raise StoreError(f"There is no study {name!r}. {did_you_mean(nearest_names(name, studies))}".rstrip())
+    there = f"{FOLDER} holds {', '.join(studies)}." if studies else f"{FOLDER} holds none yet."
+    meant = did_you_mean(nearest_names(name, studies))
+    raise StoreError(" ".join(filter(None, (f"There is no study {name!r}.", meant or there))))
 
 
 def study_files(root: Path) -> dict[str, Path]:

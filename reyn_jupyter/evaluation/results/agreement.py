@@ -18,6 +18,7 @@ from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.paired import difference
 from reyn_jupyter.evaluation.statistics.rates import Rate, rate
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +122,8 @@ def read_labels(labels: Mapping[LabelledTrial, bool] | str | Path) -> dict[Label
                 said = (row["label"] or "").strip().lower()
                 if said and said not in _WORDS:
                     raise EvidenceError(
-                        f"{path.name}, row {number}: the label {said!r:.40} is neither pass nor fail"
+                        f"{path.name}, row {number}: the label {said!r:.40} is neither pass nor fail; write one of "
+                        f"{', '.join(_WORDS)}"
                     )
                 if said:
                     found[row["variant"], row["scenario"], int(row["repeat"])] = _WORDS[said]
@@ -180,12 +182,22 @@ def agreement(evidence: TrialSet, grader: ModelGrader) -> Agreement:
         if pairs:
             corrected[variant] = _correct(judged, people, len(pairs))
     if not alike:
-        raise EvidenceError(
-            f"no trial has both a verdict of {grader.name} and a label of people; give some with "
-            f"study.label({grader.name!r}, …)"
-        )
+        raise EvidenceError(_nothing_in_common(evidence, grader))
     return Agreement(
         grader, rate(alike), counts[1.0, 1.0], counts[1.0, 0.0], counts[0.0, 1.0], counts[0.0, 0.0], corrected
+    )
+
+
+def _nothing_in_common(evidence: TrialSet, grader: ModelGrader) -> str:
+    labels = sum(
+        len(each) for variant in evidence.tried for each in evidence.arm(variant, grader.people).values()
+    )
+    said = f"no trial has both a verdict of {grader.name} and a label of people"
+    if not labels:
+        return f"{said}; give some with study.label({grader.name!r}, …)"
+    return (
+        f"{said}: {count(labels, 'label')} of people {'is' if labels == 1 else 'are'} kept, and the judge gave none of "
+        "these trials a verdict that can be read; study.judge() asks about those that it was not asked about yet"
     )
 
 

@@ -52,14 +52,24 @@ class ClaimFinding:
 
     @property
     def agrees(self) -> bool | None:
-        """True if the intervals of the found and the published rate meet, so both can be true; None if unknown."""
+        """True if the intervals of the found and the published rate meet, so both can be true; None if unknown, or if
+        the found one is so wide that to meet it says nothing."""
         published = self.published or self.claim
         low, high = published.low, published.high
         if self.found is None or low is None or high is None:
             return None
         if self.found.low is None or self.found.high is None:
             return True if low <= self.found.estimate <= high else None
-        return self.found.low <= high and low <= self.found.high
+        meet = self.found.low <= high and low <= self.found.high
+        return None if meet and self.too_few else meet
+
+    @property
+    def too_few(self) -> bool:
+        """Whether what was found is a rate that may lie anywhere on more than half of the scale."""
+        return isinstance(self.found, Rate) and self.found.high - self.found.low > _WIDE
+
+
+_WIDE = 0.5
 
 
 def find_claims(evidence: TrialSet) -> tuple[ClaimFinding, ...]:

@@ -282,16 +282,19 @@ def _refuse_floor(evidence: TrialSet, model: str, candidates: list[Candidate], c
     """Return why nothing is recommended of a model that is on the floor of the suite, and what does differ."""
     best, title = candidates[0], evidence.check(check).title
     passed = f"{best.rate.passed:,.0f} of {count(best.rate.trials, 'trial')} ({100 * best.rate.low:.0f} to "
+    among = f"the best of {len(candidates)} variants" if len(candidates) > 1 else "the only variant"
     head = (
         f"No settings for {model} can be recommended: its rate on {title} cannot be told from 0. {best.variant.name}, "
-        f"the best of {count(len(candidates), 'variant')}, passes {passed}{100 * best.rate.high:.0f} %)"
+        f"{among}, passes {passed}{100 * best.rate.high:.0f} %)"
     )
     few = best.rate.scenarios < FEW
     easier = other_scenarios(evidence.suite, "floor")
     head += f"; try at least {FEW} scenarios." if few else f", on the floor of this suite; {easier}."
+    if len(candidates) == 1:
+        return head
     found = _what_differs(evidence, candidates, check)
     if not found:
-        return f"{head} In no other check of the suite can the variants be told apart either."
+        return f"{head} All other checks of the suite, corrected together, do not tell the variants apart either."
     said = [each.headline for each in found[:_DIFFERENCES]]
     said += [f"{len(found) - _DIFFERENCES} more"] if len(found) > _DIFFERENCES else []
     return f"{head} What does differ: {enumerate_words(said)}."

@@ -156,6 +156,11 @@ def _beside(path: Path, suite: SuiteFile) -> list[Placed]:
     if path.suffix == ".jsonl":
         rows = read_lines(path)
         return _scenarios(suite, [row for _, row in rows], lambda at, _: f"{path.name}, line {rows[at][0]}")
+    if {".csv", ".parquet", ".arrow"} & set(path.suffixes):
+        raise SuiteError(
+            f"{path.name}: further files are .yaml, .json or .jsonl; a table of requests and answers is read in "
+            f"Python, reyn.Dataset.from_inspect({path.name!r})"
+        )
     document = read_document(path)
     shared = _validate(ScenarioFile, document)
     return _scenarios(shared, shared.scenarios, _within(document))

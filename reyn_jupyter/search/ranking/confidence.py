@@ -79,7 +79,7 @@ class ConfidenceModel:
 
 
 # In the order of `RankingFeatures.row`. The thresholds mark at most a tenth of the fresh requests to this package's own
-# catalog that have an answer: `threshold_of` in tests/benchmarks/_retrieval_own.py.
+# catalog that have an answer: threshold_of in tests/benchmarks/_retrieval_own.py.
 BOTH_LEGS = ConfidenceModel(
     -3.499, (10.04, -0.9753, 1.663, 0.8582, 0.5343, 0.5736, -2.077, 0, 0, -0.5723), 0.2075
 )

@@ -215,11 +215,23 @@ def test_an_interrupt_keeps_what_was_judged_and_the_next_time_goes_on() -> None:
         assert made.judge()[0].left == 0 and {each.value for each in helpful(made)} == {1.0}
 
 
+def test_labels_of_trials_without_a_verdict_are_kept_and_said_to_wait_for_one(tmp_path: Path) -> None:
+    with study(tmp_path / "s.sqlite", Judge(says("pass")), count=2) as made:
+        made.run(BASE, repeats=1)
+        with pytest.raises(
+            EvidenceError, match=r"1 label of people is kept, and the judge gave none"
+        ) as refused:
+            made.label("helpful", {("base", "s000", 0): True})
+        assert "give some" not in str(refused.value)
+        made.judge()
+        assert made.agreement("helpful").agree.trials == 1
+
+
 def test_people_beside_a_judge_give_agreement_and_a_corrected_rate(tmp_path: Path) -> None:
     with study(tmp_path / "s.sqlite", Judge(says("pass")), count=12) as made:
         made.run(BASE, BEST, repeats=1)
         made.judge()
-        with pytest.raises(EvidenceError, match="no trial has both"):
+        with pytest.raises(EvidenceError, match=r"no trial has both.*; give some with"):
             made.agreement("helpful")
         found = made.label("helpful", {("base", f"s00{n}", 0): n < 2 for n in range(8)})
         assert found.agree.estimate == 0.25 and (found.passed_both, found.passed_judge) == (2, 6)

@@ -8,6 +8,10 @@ import pytest
 
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.results.findings import find_claims
+from reyn_jupyter.notebook.render.blocks import View
+from reyn_jupyter.notebook.render.hosts.plain_text import to_text
+from reyn_jupyter.notebook.render.study.report_view import claims_section
+from reyn_jupyter.notebook.render.value_text import Look
 from tests.evaluation.trial_set_support import evidence, many, mixed
 
 LISTED = Claim(id="listed", sentence="Unknown work is listed first.", family="", check="first_call_is",
@@ -35,6 +39,16 @@ def test_a_range_without_counts_has_no_made_up_interval_and_is_compared() -> Non
     assert found.published is None and "without counts" in found.support
     assert found.agrees is True and found.against is not None and found.against.estimate == 0.3
     assert found.comparison is not None and found.comparison.winner == "best"
+
+
+def test_few_trials_that_nearly_every_claim_would_fit_are_said_to_be_too_few() -> None:
+    trials = evidence({"base": mixed(1, 3), "best": mixed(2, 3)}, claims=(RANGE,))
+    (found,) = find_claims(trials)
+    assert found.agrees is None and found.too_few
+    shown = to_text(View("report", "Report", blocks=(claims_section([found], Look()),)))
+    assert "too few to tell" in shown and "fits" not in shown
+    (never,) = find_claims(evidence({"base": mixed(1, 6), "best": mixed(0, 6)}, claims=(RANGE,)))
+    assert never.agrees is False, "what cannot be true is said of few trials too"
 
 
 def test_a_claim_that_nothing_was_tried_for_says_what_was_published_alone() -> None:

@@ -132,10 +132,19 @@ def test_a_model_on_the_floor_gets_no_settings_and_is_told_what_does_differ(pass
         recommend(alike)
     said = str(refused.value)
     assert "cannot be told from 0" in said and f"passes {passed} of 100 trials (0 to " in said
-    assert "floor of this suite; use first-steps." in said and "the variants be told apart either" in said
+    assert (
+        "floor of this suite; use first-steps." in said
+        and "corrected together, do not tell the variants apart either" in said
+    )
     apart = evidence(arms, variants=variants, tokens={"plain": 4_000}, checks=("first_call_is", "tokens"))
     with pytest.raises(RecommendationError, match="What does differ: gate beats plain on tokens"):
         recommend(apart)
+
+
+def test_of_one_variant_on_the_floor_no_comparison_is_told() -> None:
+    with pytest.raises(RecommendationError) as refused:
+        recommend(evidence({"a": mixed(0, 30)}, checks=CHECKS))
+    assert "a, the only variant, passes 0 of" in str(refused.value) and "apart" not in str(refused.value)
 
 
 def test_where_only_the_flat_surface_leaves_the_floor_it_is_what_is_recommended() -> None:

@@ -123,6 +123,12 @@ def test_a_hostile_file_costs_little_and_is_named(tmp_path: Path, content: str, 
     assert time.process_time() - began < 30  # no figure of speed: unbounded work would take hours
 
 
+def test_a_table_of_questions_among_the_files_is_sent_to_who_reads_it(tmp_path: Path) -> None:
+    told = refused(tmp_path, SUITE + "files: [rows.csv]\n", rows_dot_csv="input,target\nWhen?,9:30\n")
+    assert "rows.csv: further files are .yaml, .json or .jsonl" in told
+    assert "reyn.Dataset.from_inspect('rows.csv')" in told
+
+
 def test_a_file_that_is_too_large_is_refused_packed_or_not(tmp_path: Path) -> None:
     huge = tmp_path / "huge.yaml"
     with huge.open("wb") as file:

@@ -109,6 +109,7 @@ def _found(found: ClaimFinding, look: Look) -> tuple[Cell, ...]:
         more = gap(compared.difference, shares).replace(" (", " points (" if shares else " (")
         text += f"; {more} from {look.line(compared.a, 60)}" + ("" if compared.clear else ", not told apart")
     word, tone = _FIT[found.agrees]
+    word = "too few to tell" if found.agrees is None and found.too_few else word
     return Cell(text), Cell(word, tone, "badge" if word else "text")
 
 

@@ -43,7 +43,6 @@ _TEXT = 2_000  # characters of a workspace file
 
 def suite_view(suite: Suite, look: Look) -> View:
     """Return what a suite asks, family by family, and what it suggests to compare."""
-    primary = CHECKS[suite.primary].title if suite.primary in CHECKS else suite.primary
     blocks: list[Block] = [Paragraph((Span(look.text(suite.title, 400)),)), _families(suite, look)]
     if suite.variants:
         rows = [
@@ -52,15 +51,23 @@ def suite_view(suite: Suite, look: Look) -> View:
         ]
         columns = (Column("variant", header=True, whole=True), Column("what it sets", wide=True))
         blocks.append(Section("Variants", (_some(columns, rows, ".variants"),)))
-    titles = [CHECKS[name].title if name in CHECKS else name for name in suite.checks]
-    blocks.append(Facts((("decides", look.line(primary, 80)), ("checks", look.text(", ".join(titles), 600)))))
+    facts = [("decides", _check(suite.primary)), ("checks", ", ".join(map(_check, suite.checks)))]
+    if suite.graders:
+        judged = ", ".join(f"{each.name}, judged by {each.model}" for each in suite.graders)
+        facts.append(("graders", judged))
+    blocks.append(Facts(tuple((name, look.text(said, 2_000)) for name, said in facts)))
     blocks.append(Commands((look.line(f'study.suite.scenario("{suite.scenarios[0].id}")', 200),)))
-    facts = (
+    counts = (
         count(len(suite.scenarios), "scenario"),
         count(len(suite.variants), "variant"),
         count(len(suite.claims), "claim"),
     )
-    return View("suite", look.line(f"Suite {suite.name}", 120), (), facts, tuple(blocks), ".scenarios")
+    return View("suite", look.line(f"Suite {suite.name}", 120), (), counts, tuple(blocks), ".scenarios")
+
+
+def _check(name: str) -> str:
+    """Return a check as reports call it, with the name that it is asked for by."""
+    return f"{CHECKS[name].title} ({name})" if name in CHECKS else name
 
 
 def _families(suite: Suite, look: Look) -> Grid:

@@ -98,7 +98,7 @@ def test_the_first_screen_is_the_finding_a_chart_with_its_table_and_what_to_use(
     assert isinstance(chart, Scatter) and isinstance(table, Grid)
     assert [(point.label, point.low, point.high) for point in chart.points] == [
         (name, pytest.approx(low, abs=5e-4), pytest.approx(high, abs=5e-4))
-        for name, low, high in (("a", 0.035, 0.256), ("b", 0.219, 0.545))
+        for name, low, high in (("a", 0.021, 0.265), ("b", 0.199, 0.561))
     ]
     words = [[cell.text for cell in row[:2]] for row in table.rows]
     assert words == [["a", "10 % (2 to 27)"], ["b", "37 % (20 to 56)"]]
