@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
@@ -348,7 +349,7 @@ def _text(shown: object) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def _tell(text: str) -> None:
