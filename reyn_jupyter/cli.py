@@ -175,6 +175,8 @@ def _run(options: argparse.Namespace) -> int:
 
         suite = load_suite(options.suite)
         suite = suite.only(*options.only) if options.only else suite
+        if suite.allow_actions:
+            _tell(_allowed(suite))
         variants = choose_variants(suite, options.variants, options.model)
         file = options.file or default_study_file(Path.cwd(), suite.name, options.model)
         most = options.concurrency
@@ -336,7 +338,14 @@ def _check(options: argparse.Namespace) -> int:
         check_suite(suite)
     holds = f"{count(len(suite.scenarios), 'scenario')}, {count(len(suite.variants), 'variant')}"
     _say(f"{options.suite}: {holds}; nothing is wrong with it.")
+    if suite.allow_actions:
+        _say(_allowed(suite))
     return GOOD
+
+
+def _allowed(suite: Suite) -> str:
+    """Return what a suite lets its trials do, which is said before they run."""
+    return f"The suite lets its trials act outside their own workspaces: {', '.join(suite.allow_actions)}."
 
 
 def _text(shown: object) -> str:

@@ -282,3 +282,13 @@ def test_a_study_that_somebody_made_up_is_told_in_one_message(
         printed = capsys.readouterr()
         assert "is damaged: study.verify()" in printed.err and "\x1b" not in printed.err
         assert printed.out == ""
+
+
+def test_what_a_suite_file_lets_its_trials_do_is_said_before_they_run(folder: Path, capsys: Captured) -> None:
+    allows = "allow_actions: [web__fetch, 'exec__run']\n"
+    (folder / "own.yaml").write_text(OWN.format(primary="chain") + allows, "utf-8")
+    said = "The suite lets its trials act outside their own workspaces: web__fetch, exec__run."
+    assert main(["suite", "check", "own.yaml"]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["study", "run", "own.yaml", "-m", "simulator", "--repeats", "1"]) == 0
+    assert capsys.readouterr().err.startswith(said)

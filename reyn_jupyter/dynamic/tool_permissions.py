@@ -144,9 +144,7 @@ def _path(target: str, kind: str, shown: str) -> str:
     plain = target.replace("\\", "/")
     parts = plain.split("/")
     if plain.startswith(("/", "~")) or ".." in parts or "\0" in plain:
-        raise _refused(
-            f"{shown} is no path below the workspace", 'Name it from the root on: "read:<path>".'
-        )
+        raise _refused(f"{shown} is no path below the workspace", 'Name it from the root on: "read:<path>".')
     path = posixpath.normpath(plain)
     if (why := protects(path.split("/"), for_write=kind == "write")) is not None:
         raise _refused(f"{shown} is protected: {why}", "Name another file or folder of the workspace.")
