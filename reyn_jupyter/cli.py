@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count, did_you_mean, nearest_names
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
@@ -206,6 +207,8 @@ def _run(options: argparse.Namespace) -> int:
 
         suite = load_suite(options.suite)
         suite = suite.only(*options.only) if options.only else suite
+        if suite.allow_actions:
+            _tell(_allowed(suite))
         variants = choose_variants(suite, options.variants, options.model)
         file = options.file or default_study_file(Path.cwd(), suite.name, options.model)
         most = options.concurrency
@@ -441,7 +444,14 @@ def _check(options: argparse.Namespace) -> int:
     holds = f"{count(len(suite.scenarios), 'scenario')}, {count(len(suite.variants), 'variant')}"
     holds += f", {count(len(suite.graders), 'model grader')}" if suite.graders else ""
     _say(f"{options.suite}: {holds}; nothing is wrong with it.")
+    if suite.allow_actions:
+        _say(_allowed(suite))
     return GOOD
+
+
+def _allowed(suite: Suite) -> str:
+    """Return what a suite lets its trials do, which is said before they run."""
+    return f"The suite lets its trials act outside their own workspaces: {', '.join(suite.allow_actions)}."
 
 
 def _text(shown: object, knob: str = "") -> str:
@@ -462,7 +472,7 @@ def _text(shown: object, knob: str = "") -> str:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def _tell(text: str) -> None:

@@ -304,6 +304,9 @@ def test_a_suite_of_ones_own_is_checked(folder: Path, capsys: Captured) -> None:
     (folder / "own.yaml").write_text(OWN.format(primary="chain"), "utf-8")
     assert main(["suite", "check", "own.yaml"]) == 0
     assert capsys.readouterr().out == "own.yaml: 1 scenario, 0 variants; nothing is wrong with it.\n"
+    (folder / "\x1b[2Kown.yaml").write_text(OWN.format(primary="chain"), "utf-8")
+    assert main(["suite", "check", "\x1b[2Kown.yaml"]) == 0
+    assert capsys.readouterr().out.startswith("␛[2Kown.yaml: 1 scenario")
     (folder / "own.yaml").write_text(OWN.format(primary="chian"), "utf-8")
     assert main(["suite", "check", "own.yaml"]) == 1
     assert "there is no check 'chian'; did you mean chain?" in capsys.readouterr().err
@@ -337,3 +340,40 @@ def test_what_cannot_be_done_is_one_message(
     assert main(words.split()) == 1
     printed = capsys.readouterr()
     assert said in printed.err and printed.out == "" and "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "value"),
+    [
+        ("runs", "$.truths.mandate", "x"),
+        ("runs", "$.stop", [1]),
+        ("runs", "$.check", {"a": 1}),
+        ("variants", "$.name", "\x1b[31m"),
+    ],
+)
+def test_a_study_that_somebody_made_up_is_told_in_one_message(
+    folder: Path, capsys: Captured, table: str, place: str, value: object
+) -> None:
+    assert main([*RUN, "--file", "a.sqlite", "--variants", "mandate"]) == 0
+    with closing(sqlite3.connect(folder / "a.sqlite")) as base:
+        base.execute(f"UPDATE {table} SET data = json_set(data, ?, json(?))", (place, json.dumps(value)))
+        base.execute("UPDATE trials SET cost = -1000.0")
+        base.commit()
+    with reyn.Study.open(folder / "a.sqlite") as made:
+        assert made.spent.usd == 0
+    capsys.readouterr()
+    for words in (["show", "a.sqlite"], ["show", "a.sqlite", "--json"], ["export", "a.sqlite", "t.csv"]):
+        assert main(["study", *words]) == 1
+        printed = capsys.readouterr()
+        assert "is damaged: study.verify()" in printed.err and "\x1b" not in printed.err
+        assert printed.out == ""
+
+
+def test_what_a_suite_file_lets_its_trials_do_is_said_before_they_run(folder: Path, capsys: Captured) -> None:
+    allows = "allow_actions: [web__fetch, 'exec__run']\n"
+    (folder / "own.yaml").write_text(OWN.format(primary="chain") + allows, "utf-8")
+    said = "The suite lets its trials act outside their own workspaces: web__fetch, exec__run."
+    assert main(["suite", "check", "own.yaml"]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["study", "run", "own.yaml", "-m", "simulator", "--repeats", "1"]) == 0
+    assert capsys.readouterr().err.startswith(said)

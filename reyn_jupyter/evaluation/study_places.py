@@ -1,6 +1,7 @@
 """Where the studies of a folder are kept, and which variants a person means: the same in a notebook and in a terminal.
 
-Invariant: the same words give the same file, so that the same line goes on with its study.
+Invariants: the same words give the same file, so that the same line goes on with its study; no name of a suite or a
+model, and no link, leads out of the folder of studies.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def default_study_file(root: Path, suite: str, models: Sequence[str]) -> Path:
         models: the names of the models that were chosen; none where the variants' own are tried.
 
     Raises:
-        StoreError: the folder cannot be made.
+        StoreError: the folder cannot be made, or a link stands in the file's place.
 
     Example:
         >>> default_study_file(Path.cwd(), "mandates", ["simulator"])   # doctest: +SKIP
@@ -38,8 +39,20 @@ def default_study_file(root: Path, suite: str, models: Sequence[str]) -> Path:
         PlainFolder(root, *FOLDER.parts).make()
     except OSError as error:
         raise StoreError(f"{folder} cannot be made: {error.strerror}.") from error
-    model = re.sub(r"[^\w.]+", "-", ",".join(models)).strip("-.")
-    return folder / (f"{suite}-{model}.sqlite" if model else f"{suite}.sqlite")
+    name = "-".join(filter(None, (_plain(suite), _plain(",".join(models))))) or "study"
+    file = folder / f"{name}.sqlite"
+    if file.is_symlink():
+        raise StoreError(f"{file} is a link, and none is followed there; give the study a file of its own.")
+    return file
+
+
+def _plain(name: str) -> str:
+    """Return a name as a part of a file's.
+
+    >>> _plain("../../openai/gpt-5")
+    'openai-gpt-5'
+    """
+    return re.sub(r"[^\w.]+", "-", name)[:100].strip("-.")
 
 
 def find_study_file(root: Path, name: str | None) -> Path:
@@ -64,7 +77,8 @@ def find_study_file(root: Path, name: str | None) -> Path:
 
 def study_files(root: Path) -> dict[str, Path]:
     """Name → file of the studies that are kept in a folder."""
-    return {file.stem: file for file in sorted((root / FOLDER).glob("*.sqlite"))}
+    files = (root / FOLDER / name for name in PlainFolder(root, *FOLDER.parts).entries()[0])
+    return {file.stem: file for file in files if file.suffix == ".sqlite"}
 
 
 def choose_variants(suite: Suite, names: Sequence[str], models: Sequence[str]) -> list[Variant]:

@@ -102,7 +102,7 @@ class ModelsServer:
     async def models(self) -> ServedModels:
         """Return what it lists. Raises NoAnswerError: it lists nothing that is a model."""
         data = _at(await self.ask("/v1/models"), "data")
-        entries = [each for each in _dicts(data) if isinstance(each.get("id"), str)]
+        entries = list(_by_name(data, "id").values())
         if not isinstance(data, list) or (data and not entries):
             raise NoAnswerError("it answers, and is no server of models")
         owners = [str(each.get("owned_by")) for each in entries]
@@ -129,8 +129,8 @@ class ModelsServer:
         return await self._ollama_context(name) if served.program == "Ollama" else None
 
     async def _ollama(self, models: list[ServedModel]) -> list[ServedModel]:
-        tags = {each.get("name"): each for each in _dicts(await self._part("/api/tags", "models"))}
-        running = {each.get("name"): each for each in _dicts(await self._part("/api/ps", "models"))}
+        tags = _by_name(await self._part("/api/tags", "models"), "name")
+        running = _by_name(await self._part("/api/ps", "models"), "name")
         return [
             replace(
                 each,
@@ -157,7 +157,7 @@ class ModelsServer:
         return min(filter(None, (_OLLAMA_DEFAULT, *own))) if isinstance(shown, dict) else None
 
     async def _lm_studio(self, models: list[ServedModel]) -> list[ServedModel]:
-        listed = {each.get("id"): each for each in _dicts(await self._part("/api/v0/models", "data"))}
+        listed = _by_name(await self._part("/api/v0/models", "data"), "id")
         return [
             replace(
                 each,
@@ -233,8 +233,19 @@ def _chats(capabilities: Any) -> bool:
     return not isinstance(capabilities, list) or not capabilities or "completion" in capabilities
 
 
-def _dicts(given: Any) -> list[dict[str, Any]]:
-    return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+def _by_name(given: Any, key: str) -> dict[str, dict[str, Any]]:
+    """Name → entry of a list, of those whose name is a text that can be sent back."""
+    entries = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    return {each[key]: each for each in entries if isinstance(each.get(key), str) and _is_unicode(each[key])}
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text holds no half of a character, which JSON may name and nothing can send."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _at(value: Any, *keys: str) -> Any:

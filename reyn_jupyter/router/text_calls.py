@@ -1,8 +1,9 @@
 """Calls that a model wrote as text instead of making them, as the tool calls that they are.
 
 Invariants: only a reply that is calls as a whole becomes any, never a part of one; what a model repeats word for word
-from what it has read is the text of others, and becomes none, but for a look into the catalog. A call that was read
-here goes the way of every other: the same limits, rules and questions. The forms are in `models.written_calls`.
+from what it has read is the text of others, and becomes none, but for a look into the catalog; a choice is no look,
+since what is chosen is forced by the next request. A call that was read here goes the way of every other: the same
+limits, rules and questions. The forms are in `models.written_calls`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.names import CHOOSE, SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.written_calls import INVOKE, WrittenCall, read_calls, unfenced
@@ -53,7 +54,7 @@ def text_calls(text: str, offer: Offer, snapshot: CatalogSnapshot, read: Iterabl
     calls = [call for call in named if call is not None]
     if not calls or len(calls) < len(written):
         return TextCalls()
-    if any(call.name not in GUIDES for call in calls) and _is_quoted(text, read):
+    if any(call.name not in GUIDES or call.name == CHOOSE for call in calls) and _is_quoted(text, read):
         return TextCalls(quoted=True)
     return TextCalls(tuple(calls))
 

@@ -222,11 +222,40 @@ async def test_a_server_says_what_its_model_takes(
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>", b"[" * 100_000, b" " * 2_000_000, b'{"data": [{"id": 3}]}', b"\xff"]
+    "body",
+    [
+        b"<html>",
+        b"[" * 100_000,
+        b" " * 2_000_000,
+        b'{"data": [{"id": 3}]}',
+        b"\xff",
+        b'{"data": [{"id": "\\ud800"}]}',
+    ],
 )
 async def test_garbage_is_not_known(body: bytes) -> None:
     with answering(sends(body)) as (address, _):
         assert await served_context(f"http://{address}", "one") is None
+
+
+@pytest.mark.parametrize("name", [[], {}, None, "\ud800"])
+@pytest.mark.parametrize(
+    ("owner", "path", "entries", "key"),
+    [
+        ("library", "/api/tags", "models", "name"),
+        ("library", "/api/ps", "models", "name"),
+        ("organization_owner", "/api/v0/models", "data", "id"),
+    ],
+)
+async def test_a_name_that_is_none_hides_no_model(
+    name: Any, owner: str, path: str, entries: str, key: str
+) -> None:
+    facts = {
+        "/v1/models": {"data": [{"id": name, "owned_by": owner}, {"id": "one", "owned_by": owner}]},
+        path: {entries: [{key: name}]},
+    }
+    with answering(tells(facts)) as (address, _):
+        async with models_server(f"http://{address}") as server:
+            assert [each.name for each in (await server.models()).models] == ["one"]
 
 
 async def test_a_key_goes_to_its_server_and_along_no_redirect() -> None:

@@ -79,9 +79,12 @@ def judge_usage(store: Store, grader: ModelGrader) -> StudyUsage:
     calls, tokens, usd, unpriced = 0, 0, 0.0, 0
     query = 'SELECT evidence FROM verdicts WHERE "check" = ? AND version = ?'
     for (evidence,) in store.rows(query, (grader.name, grader.version)):
-        facts = json.loads(json.loads(evidence)[-1])
-        calls, tokens, usd = calls + 1, tokens + facts["tokens"], usd + (facts["usd"] or 0.0)
-        unpriced += facts["usd"] is None
+        with store.reading(f"a verdict of {grader.name}"):
+            *_, last = json.loads(evidence)
+            facts = json.loads(last)
+            calls, tokens = calls + 1, tokens + max(0, facts["tokens"])
+            usd += max(0.0, facts["usd"] or 0.0)
+            unpriced += facts["usd"] is None
     return StudyUsage(trials=calls, calls=calls, tokens=tokens, usd=usd, unpriced=unpriced)
 
 

@@ -166,7 +166,7 @@ class Suite:
 
 
 def _check_graders(suite: Suite) -> None:
-    names = [suite.primary, *suite.checks]
+    names = [suite.primary, *suite.checks, *(getattr(grader, "people", "") for grader in suite.graders)]
     for grader in suite.graders:
         if not isinstance(grader, ModelGrader):
             raise SuiteError(

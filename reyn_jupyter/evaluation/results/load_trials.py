@@ -157,32 +157,33 @@ def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
             trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
             rows[name, trial.key, trial.source] = stored.id
     runs = store.runs()
-    notes = run_notes(store, runs, others, spec.code)
-    primary = _announced_check(runs, spec)
-    versions = {grader.name: grader.version for grader in spec.graders}
-    evidence = TrialSet(
-        suite=spec.name,
-        primary=primary,
-        checks=tuple(dict.fromkeys((primary, *spec.checks, *versions))),
-        scenarios={scenario.id: scenario for scenario in spec.scenarios},
-        variants=variants,
-        trials=trials,
-        claims=spec.claims,
-        truths=recorded_true_rates(runs, variants, spec.code, spec.catalogs, spec.stamps),
-        runs=tuple(
-            {**run["stop"], **{key: run[key] for key in ("check", "variants", "repeats", "order")}}
-            for run in runs
-            if run["code"] == spec.code
-        ),
-        provenance={
-            **_provenance(runs),
-            **({"system prompts": _prompts(store, rows)} if rows else {}),
-            "code": spec.code,
-            "notes": notes,
-        },
-        stored=lambda check: stored_verdicts(store, check, rows, versions.get(check)),
-        graders=spec.graders,
-    )
+    with store.reading("what a run noted"):
+        notes = run_notes(store, runs, others, spec.code)
+        primary = _announced_check(runs, spec)
+        versions = {grader.name: grader.version for grader in spec.graders}
+        evidence = TrialSet(
+            suite=spec.name,
+            primary=primary,
+            checks=tuple(dict.fromkeys((primary, *spec.checks, *versions))),
+            scenarios={scenario.id: scenario for scenario in spec.scenarios},
+            variants=variants,
+            trials=trials,
+            claims=spec.claims,
+            truths=recorded_true_rates(runs, variants, spec.code, spec.catalogs, spec.stamps),
+            runs=tuple(
+                {**run["stop"], **{key: run[key] for key in ("check", "variants", "repeats", "order")}}
+                for run in runs
+                if run["code"] == spec.code
+            ),
+            provenance={
+                **_provenance(runs),
+                **({"system prompts": _prompts(store, rows)} if rows else {}),
+                "code": spec.code,
+                "notes": notes,
+            },
+            stored=lambda check: stored_verdicts(store, check, rows, versions.get(check)),
+            graders=spec.graders,
+        )
     return LoadedTrials(evidence, rows)
 
 

@@ -1,10 +1,11 @@
 """Open a study's file, and bring it to the present format.
 
-Invariants: a file of another program, of a newer version, or that is no database is refused before anything in it is
-touched; what an older version stored is read with the defaults of the fields that were added since, and is never
-written anew. A file of ours is in write-ahead mode with `synchronous = NORMAL`: a transaction that committed outlives a
-`kill -9`; after a power cut the last ones may be gone, whole ones each. A migration that was released never changes; a
-new shape of the file is a new entry at the end of the migrations of `FORMAT`.
+Invariants: a file of another program, of a newer version, with other tables, views or triggers, or that is no database
+is refused before anything in it is touched; what an older version stored is read with the defaults of the fields that
+were added since, and is never written anew. A file of ours is in write-ahead mode with `synchronous = NORMAL`: a
+transaction that committed outlives a `kill -9`; after a power cut the last ones may be gone, whole ones each. A
+migration that was released never changes; a new shape of the file is a new entry at the end of the migrations of
+`FORMAT`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ from reyn_jupyter.support.files.sqlite import (
     ForeignFileError,
     NewerFileError,
     connect,
+    has_layout,
     prepare,
     version_of,
 )
 from reyn_jupyter.support.user_errors import UserError
 
+_ALTERED = (
+    "{} says that it is a study, and has other tables, views or triggers than one. Nothing was changed; give another "
+    "path."
+)
 _FOREIGN = "{} is a database of another program. Nothing was changed; give another path."
 _MAGIC = b"SQLite format 3\x00"
 _PATIENCE = 10.0  # seconds that a writer waits for another one
@@ -88,6 +94,8 @@ def _refuse_foreign(path: Path) -> None:
 def _prepare(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
     try:
         with _refused_as_store_error(path):
+            if version_of(db, FORMAT) == FORMAT.version:
+                _need_layout(db, path)
             prepare(db, FORMAT, _PATIENCE)
     except BaseException:
         db.close()
@@ -108,10 +116,17 @@ def _read_only(path: Path) -> sqlite3.Connection:
             raise StoreError(
                 f"{path} is of an older version; open it once with Study({path.name!r}, suite=…)."
             )
+        _need_layout(db, path)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _need_layout(db: sqlite3.Connection, path: Path | None) -> None:
+    """Refuse a file in which reading never ends, or a write does more than it says. Raises StoreError."""
+    if not has_layout(db, FORMAT):
+        raise StoreError(_ALTERED.format(path))
 
 
 @contextmanager

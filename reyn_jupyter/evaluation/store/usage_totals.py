@@ -1,7 +1,7 @@
 """Add up what a study's file says was spent.
 
 Invariant: whatever was paid for and noted counts, whether or not its trials do: those of other versions of the code,
-earlier attempts, and what runs noted of trials that did not come to an end.
+earlier attempts, and what runs noted of trials that did not come to an end. Nothing that a file says is taken off.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
 
 _TRIALS = (
-    "SELECT count(*), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0.0), "
+    "SELECT count(*), coalesce(sum(max(calls, 0)), 0), coalesce(sum(max(tokens, 0)), 0), "
+    "coalesce(sum(max(cost, 0.0)), 0.0), "
     "coalesce(sum(source = 'real' AND cost IS NULL AND tokens > 0), 0) FROM trials"
 )
 _NOTED = ", ".join(
-    f"coalesce(sum(json_extract(data, '$.unfinished.{field.name}')), 0)" for field in fields(TrialUsage)
+    f"coalesce(sum(max(json_extract(data, '$.unfinished.{field.name}'), 0)), 0)"
+    for field in fields(TrialUsage)
 )
 _UNFINISHED = f"SELECT {_NOTED} FROM runs WHERE json_valid(data)"  # noqa: S608 - names of our own
 

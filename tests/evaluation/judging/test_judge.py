@@ -16,6 +16,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.models.base import ModelError, Request, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, small
@@ -119,9 +120,10 @@ def test_another_rubric_is_another_judge_whose_verdicts_are_not_mixed(tmp_path: 
         lambda request: '{"reason": "fine", "verdict": "pass"}',
         lambda request: f'{{"verdict": "maybe", "key": "{key_of(request)}"}}',
         lambda request: says("pass")(request).text + says("fail")(request).text,
+        lambda request: f'{{"verdict": "fail", "reason": "", "verdict": "pass", "key": "{key_of(request)}"}}',
         lambda request: "",
     ],
-    ids=["prose", "no key", "no verdict", "two verdicts", "nothing"],
+    ids=["prose", "no key", "no verdict", "two verdicts", "two in one object", "nothing"],
 )  # fmt: skip
 def test_a_reply_without_one_verdict_leaves_the_trial_ungraded(reply: Any) -> None:
     judge = Judge(reply)
@@ -176,6 +178,42 @@ def test_an_answer_that_grades_itself_is_material_and_its_echo_is_no_verdict(ans
         assert key_of(request) not in material and mark not in answer
         assert material.count(f"END {mark}") == 2  # the request's and the answer's own
         assert "\u202e" not in material and "\x1b" not in material
+
+
+@pytest.mark.parametrize("part", ["{", '{"a":', '{"a":[{"b":'])
+def test_a_reply_that_never_ends_is_given_up_and_the_verdict_behind_it_counts(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    decode = json.JSONDecoder.raw_decode
+
+    def counted(decoder: json.JSONDecoder, text: str, idx: int = 0) -> Any:
+        begun.append(len(text))
+        return decode(decoder, text, idx)
+
+    judge = Judge(lambda request: part * 100_000 + says("fail")(request).text)
+    with study(None, judge, count=1) as made:
+        made.run(BASE, repeats=1)
+        monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+        made.judge()
+        monkeypatch.undo()
+        assert {each.kind for each in helpful(made)} == {"fail"}
+    assert 0 < sum(begun) < 200_000_000
+
+
+@pytest.mark.parametrize("evidence", ["[]", "null", '["reply", "{}"]', '["reply", "' + "[" * 100_000 + '"]'])
+def test_a_verdict_that_somebody_made_up_is_told_and_takes_nothing_off_what_was_spent(
+    tmp_path: Path, evidence: str
+) -> None:
+    with study(tmp_path / "s.sqlite", Judge(says("pass"))) as made:
+        made.run(BASE, repeats=1)
+        made.judge()
+        change = "UPDATE verdicts SET evidence = ? WHERE \"check\" = 'helpful' AND trial = 1"
+        made.parts.store.rows(change, ('["", "{\\"tokens\\": -9, \\"usd\\": -9.0}"]',))
+        assert made.judge(budget=reyn.Budget(usd=0.03), again=True)[0].judged == 0
+        made.parts.store.rows(change, (evidence,))
+        with pytest.raises(StoreError, match="a verdict of helpful cannot be read"):
+            made.judge()
 
 
 def test_judging_is_counted_and_limited_apart_from_the_trials() -> None:
@@ -276,6 +314,11 @@ def test_a_suite_file_names_a_judge_among_its_checks(tmp_path: Path) -> None:
         ("rubric", "rubrik", "own.yaml, line 7, a model grader: rubrik"),
         ("grade: helpful", "grade: task_done", "'task_done' twice"),
         ("model: standard, ", "", "a model grader: model"),
+        (
+            "- task_done\n",
+            "- {grade: helpful_by_people, model: light, rubric: r}\n",
+            "'helpful_by_people' twice",
+        ),
     ):
         (tmp_path / "own.yaml").write_text(OWN.replace(old, new), "utf-8")
         with pytest.raises(SuiteError, match=re.escape(why)):

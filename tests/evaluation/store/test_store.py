@@ -153,6 +153,33 @@ def test_a_newer_file_is_refused_and_left_as_it_is(
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM trials; END",
+        """
+        ALTER TABLE verdicts RENAME TO v;
+        CREATE VIEW verdicts AS WITH RECURSIVE n (trial) AS (SELECT 1 UNION ALL SELECT trial FROM n)
+        SELECT trial, 'chain' AS "check", 1 AS version FROM n;
+        """,
+    ],
+    ids=["a trigger", "an endless view"],
+)
+def test_a_study_with_tables_of_somebody_s_own_is_refused_and_left_as_it_is(
+    tmp_path: Path, tried: tuple[Trial, tuple[Event, ...]], change: str
+) -> None:
+    path = tmp_path / "a.sqlite"
+    filled(path, tried).close()
+    db = sqlite3.connect(path)
+    db.executescript(change)
+    db.close()
+    before = path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="other tables, views or triggers"):
+            Store(path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
 def test_a_missing_file_opens_for_writing_and_not_for_reading(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="There is no study"):
         Store(tmp_path / "none.sqlite", read_only=True)
