@@ -86,7 +86,7 @@ def test_the_card_of_a_run_keeps_its_height_while_it_goes_on(page: Drawing, widt
         page.update(view(replace(later, estimates=estimates)))
         after = card.bounding_box()
         assert before and after and after["height"] == before["height"]
-    expect(page.page.get_by_text("38 % (14 to 69)", exact=True).first).to_be_visible()
+    expect(page.page.get_by_text("38 % (9 to 76)", exact=True).first).to_be_visible()
 
 
 def test_failed_trials_stand_side_by_side_under_what_was_asked(page: Drawing) -> None:
