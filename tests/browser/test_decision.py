@@ -93,7 +93,7 @@ def test_the_chart_has_a_name_and_its_figures_stand_in_a_table(page: Drawing) ->
     cells = page.page.locator(".r-sec", has_text="Cost against success").first.locator("tbody tr")
     assert [row.split() for row in cells.all_inner_texts()] == [
         ["B", "11", "%", "(6", "to", "19)", "1,200", "$0.0010", "$0.0091", "3.0", "2.00", "s"],
-        ["A", "18", "%", "(12", "to", "27)", "1,200", "$0.0020", "$0.0111", "3.0", "2.00", "s"],
+        ["A", "18", "%", "(11", "to", "27)", "1,200", "$0.0020", "$0.0111", "3.0", "2.00", "s"],
     ]
 
 
