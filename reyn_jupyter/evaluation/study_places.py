@@ -32,7 +32,7 @@ def default_study_file(root: Path, suite: str, models: Sequence[str]) -> Path:
 
     Example:
         >>> default_study_file(Path.cwd(), "mandates", ["simulator"])   # doctest: +SKIP
-        PosixPath('/work/.reyn/studies/mandates-simulator.sqlite')
+        PosixPath('/home/ada/.reyn/studies/mandates-simulator.sqlite')
     """
     folder = root / FOLDER
     try:

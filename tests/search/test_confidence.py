@@ -145,7 +145,7 @@ def test_at_most_a_tenth_of_fresh_requests_with_an_answer_are_marked_by_the_rule
     index = _index(own.records, legs)
     model = confidence.BOTH_LEGS if legs == "both legs" else confidence.WORDS_ONLY
     sure = [index.answer(request.text).confidence for request in asked(own)]
-    slack = 2e-3  # what a few words more or less in a description move
+    slack = 2e-3  # in another environment it came out .001 lower
     assert len(sure) == 42 and model.threshold == pytest.approx(threshold_of(sure), abs=slack)
     assert np.mean([each < model.threshold - slack for each in sure]) <= FALSE_MARKS
     assert np.mean([index.answer(request.text).weak for request in asked(own, answerable=False)]) > least

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.evaluation.inspect_logs.sample_record import CORRECT, INCORRECT, trial_of
 from reyn_jupyter.evaluation.suites.suite_document import LARGEST
 from reyn_jupyter.evaluation.trial.trial import Trial
-from reyn_jupyter.support.files.bounded_reading import TooMuchError, open_regular, read_at_most
+from reyn_jupyter.support.files.bounded_reading import BoundExceededError, open_regular, read_at_most
 from reyn_jupyter.support.text import count
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.support.validation_messages import quote_value
@@ -208,7 +208,7 @@ def _content(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: 
 def _bounded(where: str, stream: Any, most: int) -> bytes:
     try:
         return read_at_most(stream, most)
-    except TooMuchError as error:
+    except BoundExceededError as error:
         raise InspectLogError(
             f"{where}: the log holds more than {_LARGEST_LOG >> 20} MiB; read a smaller one"
         ) from error

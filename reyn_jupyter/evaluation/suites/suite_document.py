@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.evaluation.plan.suite import SuiteError
-from reyn_jupyter.support.files.bounded_reading import TooMuchError, open_regular, read_at_most
+from reyn_jupyter.support.files.bounded_reading import BoundExceededError, open_regular, read_at_most
 
 LARGEST = 64 << 20  # bytes, unpacked
 MOST_NODES = 1_000_000  # values of a YAML file, those that aliases repeat included
@@ -69,7 +69,7 @@ def read_text(path: Path) -> str:
         with open_regular(path) as file:
             content = read_at_most(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file, LARGEST)
         return content.decode("utf-8-sig")
-    except TooMuchError as error:
+    except BoundExceededError as error:
         raise SuiteError(
             f"{path} is larger than {LARGEST >> 20} MiB; split it, or take out what is not needed"
         ) from error

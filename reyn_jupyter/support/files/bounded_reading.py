@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gzip import GzipFile
 
 
-class TooMuchError(ValueError):
+class BoundExceededError(ValueError):
     """There is more to read than the bound allows."""
 
 
@@ -34,7 +34,7 @@ def read_at_most(stream: IO[bytes] | GzipFile, most: int) -> bytes:
     """Return all bytes of a stream, a decompressing one for instance, and close it.
 
     Raises:
-        TooMuchError: there are more than `most`.
+        BoundExceededError: there are more than `most`.
 
     Example:
         >>> import io
@@ -44,5 +44,5 @@ def read_at_most(stream: IO[bytes] | GzipFile, most: int) -> bytes:
     with stream:
         content = stream.read(most + 1)
     if len(content) > most:
-        raise TooMuchError(f"more than {most:,} bytes")
+        raise BoundExceededError(f"more than {most:,} bytes")
     return content
