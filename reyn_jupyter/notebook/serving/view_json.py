@@ -17,6 +17,7 @@ from reyn_jupyter.notebook.render.blocks import Cell, View, pack_cell
 from reyn_jupyter.notebook.render.charts import titles_of
 from reyn_jupyter.notebook.render.hosts.fit import (
     LEAST,
+    ORDERED,
     ROOMY,
     left_out_sentence,
     share_fairly,
@@ -72,7 +73,7 @@ def to_snapshot(
         titles = titles_of(view.blocks) if roomy else []
         whole["blocks"] = []
         room = bound - json_size(made) - json_size(cutter.left_out([each for each in titles if each]))
-        kept = cutter.blocks(blocks, room, ordered=roomy)
+        kept = cutter.blocks(blocks, room, ordered=view.kind in ORDERED)
         gone = [title for place, title in enumerate(titles) if title and place in cutter.gone]
         whole["blocks"] = [*kept, cutter.left_out(gone)] if cutter.dropped else kept
     _put_back(whole["blocks"], data)

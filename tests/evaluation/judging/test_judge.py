@@ -231,7 +231,7 @@ def test_judging_is_counted_and_limited_apart_from_the_trials() -> None:
 
 def test_an_interrupt_keeps_what_was_judged_and_the_next_time_goes_on() -> None:
     class Holding(Judge):
-        """Answers five times; then it presses the key, and answers nothing until it is asked the next time."""
+        """Answers five times; once these stand in the study it presses the key, and answers nothing more while held."""
 
         held = True
 
@@ -239,6 +239,8 @@ def test_an_interrupt_keeps_what_was_judged_and_the_next_time_goes_on() -> None:
             response = await super().complete(request, on_text)
             if self.held and len(self.requests) > 5:
                 if len(self.requests) == 6:
+                    while len(helpful(made)) < 5:
+                        await asyncio.sleep(0.01)
                     os.kill(os.getpid(), signal.SIGINT)
                 await asyncio.Event().wait()
             return response

@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 # Kinds of views that may take several times the usual size: a report comes once a study, not once a call.
 ROOMY = frozenset({"report"})
+# Kinds of views whose first blocks matter most: where not all fits, these stay whole.
+ORDERED = ROOMY | {"doctor"}
 LEAST = 160  # bytes; where a fair share is less, the first blocks are shown whole and the others not at all
 
 

@@ -57,7 +57,14 @@ from reyn_jupyter.notebook.render.charts import (
     scatter_table,
     titles_of,
 )
-from reyn_jupyter.notebook.render.hosts.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
+from reyn_jupyter.notebook.render.hosts.fit import (
+    ORDERED,
+    ROOMY,
+    byte_size,
+    count_leading,
+    fit,
+    left_out_sentence,
+)
 from reyn_jupyter.support.sanitize import visible
 
 HTML_BYTES = 32 * 1024
@@ -81,7 +88,7 @@ def to_html(view: View) -> str:
     titles = titles_of(view.blocks) if roomy else []
     longest = byte_size(page.left_out([title for title in titles if title]))
     room = (REPORT_BYTES if roomy else HTML_BYTES) - byte_size(opening) - byte_size(head) - longest - 64
-    parts = page.blocks(view.blocks, room, ordered=roomy)
+    parts = page.blocks(view.blocks, room, ordered=view.kind in ORDERED)
     body = "".join(parts)
     if page.dropped:
         body += page.left_out(

@@ -43,7 +43,14 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.charts import Axis, beyond, interval_words, scatter_table, share, titles_of
-from reyn_jupyter.notebook.render.hosts.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
+from reyn_jupyter.notebook.render.hosts.fit import (
+    ORDERED,
+    ROOMY,
+    byte_size,
+    count_leading,
+    fit,
+    left_out_sentence,
+)
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count
 
@@ -66,7 +73,7 @@ def to_text(view: View) -> str:
     titles = titles_of(blocks) if roomy else []
     room = (REPORT_BYTES if roomy else TEXT_BYTES) - byte_size(head) - 2
     room -= byte_size(page.left_out([title for title in titles if title]))
-    parts = fit(blocks, room, page.spaced, ordered=roomy)
+    parts = fit(blocks, room, page.spaced, ordered=view.kind in ORDERED)
     gone = [title for title, part in zip(titles, parts, strict=False) if title and not part]
     end = page.left_out(gone) if page.dropped or not all(parts) else page.folded if roomy else ""
     return "\n".join(part for part in (head, "".join(parts).rstrip("\n"), end.rstrip("\n")) if part)

@@ -123,6 +123,15 @@ def test_a_live_run_with_much_text_stays_small() -> None:
     assert byte_size(to_html(shown)) <= 32 * 1024 and byte_size(to_text(shown)) <= 4 * 1024
 
 
+def test_a_diagnosis_keeps_its_facts_whatever_servers_wrote() -> None:
+    facts = tuple((f"fact {n}", "a folder with a long name/" * 4) for n in range(12))
+    sections = tuple((f"Model from {n}.gguf", ("a line of a log " * 9,) * 12) for n in range(6))
+    shown = view(Card("doctor", "What is here", facts, sections))
+    for text in (to_text(shown), to_html(shown)):
+        assert all(label in text for label, _ in facts)
+    assert "all of it: .payload" in to_text(shown)
+
+
 def test_the_style_leaves_most_of_the_budget_to_the_content() -> None:
     assert byte_size(to_html(view(Card("status", "Ready")))) < 8 * 1024
 
