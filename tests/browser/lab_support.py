@@ -144,6 +144,7 @@ class LabPage:
         page: the Playwright page.
         complaints: errors of the console, and uncaught ones.
         elsewhere: addresses asked for that are not this server's.
+        sent: messages to kernels, each with its whole text.
     """
 
     page: Page
@@ -151,6 +152,7 @@ class LabPage:
     application: Application
     complaints: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -158,6 +160,7 @@ class LabPage:
         self.page.on("console", lambda each: self._complain(each.text) if each.type == "error" else None)
         self.page.on("pageerror", lambda error: self._complain(str(error)))
         self.page.on("request", lambda each: self._asked(each.url))
+        self.page.on("websocket", lambda line: line.on("framesent", self._note))
 
     def open(self, *cells: str | dict[str, Any]) -> LabPage:
         """Open a new notebook with these cells, and wait for its kernel."""
@@ -300,6 +303,9 @@ class LabPage:
     def _complain(self, text: str) -> None:
         if not NOISE.search(text):
             self.complaints.append(text)
+
+    def _note(self, frame: str | bytes) -> None:
+        self.sent.append(frame if isinstance(frame, str) else frame.decode(errors="replace"))
 
     def _asked(self, url: str) -> None:
         if not url.startswith((self.server.url, "data:", "blob:")):

@@ -200,6 +200,17 @@ def test_a_kernel_with_subshells_answers_beside_a_cell_that_runs(lab: LabPage) -
     go_on.touch()
 
 
+def test_a_kernel_whose_cells_wait_is_greeted_once_and_complains_of_nothing(lab: LabPage) -> None:
+    lab.sent.clear()
+    lab.open(LOAD, "import gc, time\ntime.sleep(9)", "gc.collect()", "%reyn list file")
+    lab.command("notebook:run-all-cells")
+    expect(caption(lab.output(3))).to_be_hidden()
+    openings = [each for each in lab.sent if '"comm_open"' in each and '"reyn.v1"' in each]
+    assert len(openings) == 1
+    said = lab.script("return panel.content.widgets.map((cell) => cell.model.outputs.toJSON()).flat()")
+    assert not [each for each in said if each.get("name") == "stderr"]
+
+
 def test_a_kernel_that_cannot_do_so_is_said_to_be_busy_and_answers_afterwards(lab: LabPage) -> None:
     waits, go_on = lab.server.gate()
     lab.open(LOAD, "%reyn explore", waits)

@@ -25,7 +25,7 @@ const GONE_STATUSES: Partial<Record<Kernel.Status, string>> = {
   restarting: "The kernel is restarting.",
   autorestarting: "The kernel has died and is restarting.",
 };
-const WELCOME_PATIENCE = 4000; // ms; a kernel that is idle after each of two such times has lost the opening of a comm
+const WELCOME_PATIENCE = 4000; // ms after a kernel has handled everything that was sent before
 const LOADING_CODE = /reyn|%run\b/;
 const NO_KERNEL = "No kernel is running.";
 const NOT_LOADED = "The extension is not loaded in this kernel.";
@@ -34,8 +34,8 @@ const NOT_LOADED = "The extension is not loaded in this kernel.";
 export type Greeting = Pick<Hello, "host" | "version" | "approves">;
 
 export class KernelSource extends LiveSource {
-  private comm: Kernel.IComm | null = null;
-  private unsent: object[] | null = null; // what waits for the comm to be open; null once it is
+  private line: Line | null = null;
+  private unsent: object[] | null = null; // what waits for the line to be open; null once it is
   private isWanted = false;
   private mayLoadExtension = false; // whether the cell that runs may load the extension
 
@@ -60,12 +60,12 @@ export class KernelSource extends LiveSource {
 
   /** Say hello again: what the greeting says has changed. */
   greet(): void {
-    if (this.comm) void this.hello();
+    if (this.line) void this.hello();
   }
 
   /** Give the kernel a copy of its notebook; says whether the extension there could take it. */
   sendCells(cells: SentCells): boolean {
-    if (!this.comm || !this.welcome) return false;
+    if (!this.line || !this.welcome) return false;
     this.send(cells);
     return true;
   }
@@ -90,7 +90,7 @@ export class KernelSource extends LiveSource {
       this.context.disposed.disconnect(this.dispose, this);
     }
     this.isWanted = false;
-    if (this.comm && !this.unsent) close(this.comm);
+    if (!this.unsent) this.line?.close();
     this.disconnect("gone", "The notebook is closed.");
     this.end(this.reason);
   }
@@ -100,52 +100,62 @@ export class KernelSource extends LiveSource {
   }
 
   private connect(): void {
-    if (!this.isWanted || this.comm || this.context.isDisposed) return;
+    if (!this.isWanted || this.line || this.context.isDisposed) return;
     const kernel = this.kernel;
     const away = kernel ? GONE_STATUSES[kernel.status] : NO_KERNEL;
     if (!kernel || away) return this.become("gone", away ?? NO_KERNEL);
-    let comm: Kernel.IComm;
+    let line: Line;
     let opened: Promise<unknown>;
     try {
-      comm = kernel.createComm(TARGET);
-      comm.onMsg = (message) => {
-        if (this.comm === comm) this.receive(message.content.data as unknown as ServedMessage);
+      line = new Line(kernel);
+      line.comm.onMsg = (message) => {
+        if (this.line === line) this.receive(message.content.data as unknown as ServedMessage);
       };
-      comm.onClose = () => {
-        if (this.comm === comm) this.disconnect("missing", NOT_LOADED);
+      line.comm.onClose = () => {
+        if (this.line === line) this.disconnect("missing", NOT_LOADED);
       };
-      this.comm = comm;
+      this.line = line;
       this.unsent = [];
-      opened = comm.open().done;
+      opened = line.comm.open().done;
     } catch (error) {
-      this.comm = null;
+      this.line = null;
       return this.become("missing", errorSentence(error));
     }
     this.become("connecting");
     // A kernel may read the comm's messages in another thread than its opening, which a busy cell can hold up: so
     // nothing is sent before the opening was handled.
     opened.then(
-      () => (this.comm === comm ? this.flush() : close(comm)),
+      () => (this.line === line ? this.flush() : line.close()),
       () => undefined,
     );
     void this.hello();
-    this.expectWelcome(comm, false);
+    void this.expectWelcome(line, kernel);
   }
 
-  /** Open another comm where a kernel that is idle does not answer: the opening of this one was lost. */
-  private expectWelcome(comm: Kernel.IComm, wasIdle: boolean): void {
-    setTimeout(() => {
-      if (this.comm !== comm || this.welcome) return;
-      const isIdle = this.kernel?.status === "idle";
-      if (!isIdle || !wasIdle) return this.expectWelcome(comm, isIdle);
-      close(comm);
-      this.disconnect("gone", "The kernel did not answer.");
-      this.connect();
-    }, WELCOME_PATIENCE);
+  /**
+   * Open another line where the kernel has handled the opening of this one and the greeting, and is idle, but does not
+   * answer: one of them was lost. That a kernel is idle says little by itself: where it reads comms in a thread of
+   * their own, it is called so whenever that thread is, while cells still wait before the opening.
+   */
+  private async expectWelcome(line: Line, kernel: Kernel.IKernelConnection): Promise<void> {
+    // The first answer comes after the opening was handled, the second after a greeting that was sent then.
+    for (const _ of ["opening", "greeting"]) {
+      try {
+        await kernel.requestKernelInfo();
+      } catch {
+        return; // the kernel is gone, which is told elsewhere
+      }
+      await new Promise((resolve) => setTimeout(resolve, WELCOME_PATIENCE));
+      if (this.line !== line || this.welcome) return;
+    }
+    if (kernel.status !== "idle") return this.expectWelcome(line, kernel);
+    line.close();
+    this.disconnect("gone", "The kernel did not answer.");
+    this.connect();
   }
 
   private async hello(): Promise<void> {
-    const comm = this.comm;
+    const line = this.line;
     try {
       this.welcome = (await this.connection.request("hello", {
         protocol: PROTOCOL,
@@ -153,14 +163,14 @@ export class KernelSource extends LiveSource {
       })) as Welcome;
       this.become("live");
     } catch (error) {
-      if (this.comm !== comm || !comm) return; // it was left meanwhile, and that has been told
-      close(comm);
+      if (this.line !== line || !line) return; // it was left meanwhile, and that has been told
+      line.close();
       this.disconnect("missing", errorSentence(error));
     }
   }
 
   protected override get isOpen(): boolean {
-    return this.comm !== null;
+    return this.line !== null;
   }
 
   /** A long request of an idle kernel is worked on in the background. */
@@ -170,9 +180,9 @@ export class KernelSource extends LiveSource {
 
   protected override send(message: object): void {
     if (this.unsent) this.unsent.push(message);
-    else if (this.comm) {
+    else if (this.line) {
       try {
-        this.comm.send(message as never);
+        this.line.comm.send(message as never);
       } catch (error) {
         this.disconnect("gone", errorSentence(error));
       }
@@ -187,11 +197,11 @@ export class KernelSource extends LiveSource {
 
   /** The channel is no more. */
   private disconnect(state: State, reason: string): void {
-    const { comm, unsent } = this;
-    this.comm = this.unsent = this.welcome = null;
+    const { line, unsent } = this;
+    this.line = this.unsent = this.welcome = null;
     this.stopExpecting();
     // One that is not open yet is closed when it is: until then the kernel may be about to close it itself.
-    if (comm && !unsent) comm.dispose();
+    if (!unsent) line?.drop();
     this.become(state, reason);
     this.connection.fail(reason);
   }
@@ -209,14 +219,14 @@ export class KernelSource extends LiveSource {
   }
 
   private lineChanged(_context: unknown, status: Kernel.ConnectionStatus): void {
-    if (status === "disconnected" && this.comm)
+    if (status === "disconnected" && this.line)
       this.disconnect("gone", "The connection to the kernel is lost.");
     else if (status === "connected" && this.state === "gone") this.connect();
   }
 
   /** Somebody ran a cell: where that may have loaded the extension, see whether it answers now. */
   private onIopub(_context: unknown, message: KernelMessage.IMessage): void {
-    if (this.comm) return;
+    if (this.line) return;
     const { code, execution_state: state } = message.content as { code?: string; execution_state?: string };
     if (message.header.msg_type === "execute_input") this.mayLoadExtension = LOADING_CODE.test(code ?? "");
     const parent = message.parent_header as { msg_type?: string };
@@ -268,10 +278,43 @@ class BoundSource implements Source {
   }
 }
 
-function close(comm: Kernel.IComm): void {
-  try {
-    if (!comm.isDisposed) comm.close();
-  } catch {
-    // The kernel is gone, and the comm with it.
+/**
+ * A comm, and a second one that is never opened.
+ *
+ * JupyterLab ends the thread in which a kernel reads the comms of a target as soon as the last of them is closed here. A
+ * message that lies there then makes the kernel complain below the cell that runs. The second one keeps the thread
+ * until the kernel has handled the end of the first.
+ */
+class Line {
+  readonly comm: Kernel.IComm;
+  private readonly keeper: Kernel.IComm;
+  private isClosing = false;
+
+  constructor(kernel: Kernel.IKernelConnection) {
+    this.comm = kernel.createComm(TARGET);
+    this.keeper = kernel.createComm(TARGET);
   }
+
+  /** Close the comm, and say so to the kernel. */
+  close(): void {
+    if (this.comm.isDisposed || this.isClosing) return this.drop();
+    this.isClosing = true;
+    const letGo = () => dispose(this.keeper);
+    try {
+      this.comm.close().done.then(letGo, letGo);
+    } catch {
+      letGo(); // the kernel is gone, and the comm with it
+    }
+  }
+
+  /** Forget the comm, of which the kernel knows nothing, or nothing more, unless it is being closed. */
+  drop(): void {
+    if (this.isClosing) return;
+    dispose(this.comm);
+    dispose(this.keeper);
+  }
+}
+
+function dispose(comm: Kernel.IComm): void {
+  if (!comm.isDisposed) comm.dispose();
 }

@@ -31,7 +31,11 @@ from reyn_jupyter.support.text import count
 CONSTANT = (
     "All scenarios are equal, so there is no interval: nothing varied, which is not the same as certainty."
 )
+TOO_WIDE = "So few scenarios, so far apart, that the limits would say nothing: add scenarios."
+WIDEST = 100.0  # times the estimate; a limit further away is not given
 ONE_SCENARIO = "One scenario: the interval speaks of this scenario alone, not of others like it."
+_EQUAL, _WIDE = "none: all scenarios are equal", "none: the limits would be too wide"
+_NO_LIMITS = {_EQUAL: (CONSTANT,), _WIDE: (TOO_WIDE,)}
 FLOOR = 0.005  # a limit below it is written as 0 %
 NO_TRIAL = (
     "there is no trial to take a {} of. Run the variant, or leave it out of the report; "
@@ -202,15 +206,15 @@ def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
         icc_of(clusters),
         effect,
         effective,
-        _warnings(clusters, extreme=False) + ((CONSTANT,) if low is None and clusters.scenarios > 1 else ()),
+        _warnings(clusters, extreme=False) + _NO_LIMITS.get(method, ()),
     )
 
 
 def mean_limits(
     clusters: Clusters, level: float, seed: int, *, positive: bool = False
 ) -> tuple[float | None, float | None, str]:
-    """Return the limits of a mean of scenarios and how they were found; None with one scenario, and where nothing
-    varied.
+    """Return the limits of a mean of scenarios and how they were found; None with one scenario, where nothing varied,
+    and where they would lie further than `WIDEST` times from it.
 
     Args:
         clusters: sums by scenario.
@@ -225,7 +229,7 @@ def mean_limits(
         return None, None, "none: one scenario"
     estimate = float(means.mean())
     if float(np.ptp(means)) <= 1e-12 * max(1.0, abs(estimate)):
-        return None, None, "none: all scenarios are equal"
+        return None, None, _EQUAL
     if number >= FEW_CLUSTERS:
         found = bootstrap_t(means, level, seed)
         if found is not None and not (positive and found[0] < 0):
@@ -235,6 +239,8 @@ def mean_limits(
     half = quantile * math.sqrt(float(means.var(ddof=1)) / number)
     degrees = f"t, {count(number - 1, 'degree')} of freedom"
     if positive:
+        if half / estimate > math.log(WIDEST):
+            return None, None, _WIDE
         factor = math.exp(half / estimate)
         return estimate / factor, estimate * factor, f"{degrees}, of the mean's logarithm"
     return estimate - half, estimate + half, degrees
