@@ -162,9 +162,9 @@ class Scenario(Stated):
         says: texts of which each must stand in the answer (case does not matter); alternatives by "|".
         omits: texts of which none may stand in the answer, for those that are as near as what is right: an answer that
             names every candidate says nothing.
-        no_other: actions, by name or with wildcards (``tool__*``), of which no call may work but the accepted ones: what is
-            done beside the right thing, where no file shows it afterwards. A call that answered with an error did
-            nothing, and one more call that is accepted is a matter of how the turn ends.
+        no_other: actions, by name or with wildcards (``tool__*``), of which no call may work but the accepted ones:
+            what is done beside the right thing, where no file shows it afterwards. A call that answered with an error
+            did nothing, and one more call that is accepted is a matter of how the turn ends.
         setup_error: an error that the first matching action answers once, for scenarios of recovery: {action: message}.
         forecast: the author's probability that a model gets it right, where one was made before the run.
         origin: where it comes from ("written by hand", "BFCL v4 simple_python_95").
