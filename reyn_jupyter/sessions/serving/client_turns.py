@@ -95,7 +95,9 @@ class ClientTurns(AgentExecutor):
             await updater.complete()
         else:
             hint = trace.ended.hint if trace.ended is not None else None
-            words = for_models(" ".join(filter(None, (trace.error, hint)))) or f"The turn ended: {trace.status}."
+            words = (
+                for_models(" ".join(filter(None, (trace.error, hint)))) or f"The turn ended: {trace.status}."
+            )
             await _say(updater, TaskState.TASK_STATE_FAILED, self._parts.redactor.text(words))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:

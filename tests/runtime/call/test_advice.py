@@ -259,6 +259,7 @@ def test_no_error_and_no_result_of_any_action_tells_a_model_what_to_type(workspa
     model = ScriptedModel(*steps, "Done.")
     with closing(reyn.Session(workspace, model=model)) as session:
         trace = session.ask("Do it.", approve="all", max_steps=len(steps) + 2)
+        session.ask("Again.", model=(flat := ScriptedModel("Done.")), surface="flat", new=True)
     assert len(trace.calls) == len(steps)
     leaks = {
         each.label: each.finished.output
@@ -268,7 +269,6 @@ def test_no_error_and_no_result_of_any_action_tells_a_model_what_to_type(workspa
     assert leaks == {}
     requests = [message.content for message in model.requests[-1].messages if message.role != "user"]
     assert not any(MARKS.search(content) for content in requests)
-        session.ask("Again.", model=(flat := ScriptedModel("Done.")), surface="flat", new=True)
     for each in (model, flat):
         assert not MARKS.search(json.dumps(each.requests[-1].tools.specs))
     said = " ".join(trace.advice)
