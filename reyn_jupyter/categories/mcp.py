@@ -92,7 +92,11 @@ def categories(services: Services) -> tuple[Category, ...]:
 def _listings(access: McpAccess) -> tuple[Operation, ...]:
     async def list_servers(args: Arguments, context: ToolContext) -> list[dict[str, Any]]:
         await access.tools()
-        return [_said(server_row(access, name)) for name in sorted(access.servers())]
+        rows = [_said(server_row(access, name)) for name in sorted(access.servers())]
+        return [
+            {key: context.without_advice(said) if key == "reason" else said for key, said in row.items()}
+            for row in rows
+        ]
 
     async def list_tools(args: Arguments, context: ToolContext) -> dict[str, Any]:
         tools = await access.server_tools(args["server"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -171,8 +171,12 @@ class Installation:
             for label, line in zip((label, *([""] * value.count("\n"))), value.split("\n"), strict=True)
         )
 
-    def write(self) -> dict[str, Any]:
-        """Write the entry; return what the caller is told. Raises ActionError."""
+    def write(self, told: Callable[[str], str] = str) -> dict[str, Any]:
+        """Write the entry; return what the caller is told. Raises ActionError.
+
+        Args:
+            told: gives a sentence of ours as the caller reads it, see `ToolContext.without_advice`.
+        """
         entry = self.plan.entry
         path = self.admin.add(entry.name, entry.plain)
         program = entry.transport == "stdio"
@@ -192,14 +196,14 @@ class Installation:
                 {
                     "name": name,
                     "description": said.get(name, ""),
-                    "how": f"The person types: %reyn mcp secret {entry.name} {name}",
+                    "how": told(f"The person hands it over: %reyn mcp secret {entry.name} {name}"),
                 }
                 for name in missing
             ]
         if self.plan.optional:
             answer["optional_secrets"] = list(self.plan.optional)
         if self.plan.notes:
-            answer["notes"] = list(self.plan.notes)
+            answer["notes"] = [told(note) for note in self.plan.notes]
         return answer
 
 
@@ -242,7 +246,10 @@ class _Management:
         if answer.why_old:
             reason += f"\n{answer.why_old} Its answer of {_day(answer.at)} is used."
         await context.ask(*installation.effects, reason=reason)
-        return {**await asyncio.to_thread(installation.write), **_source(registry, answer)}
+        return {
+            **await asyncio.to_thread(installation.write, context.without_advice),
+            **_source(registry, answer),
+        }
 
     def asks_registry(self, args: Arguments, context: ToolContext) -> Sequence[Effect]:
         return (Effect.network(self._registry().address),)
@@ -343,7 +350,7 @@ def _install_tool(name: str, plan: Any) -> Tool:
 
 async def _install(args: Arguments, context: ToolContext) -> dict[str, Any]:
     installation: Installation = context.plan
-    return await asyncio.to_thread(installation.write)
+    return await asyncio.to_thread(installation.write, context.without_advice)
 
 
 def _install_effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:

@@ -361,17 +361,18 @@ def _list(store: MemoryStore) -> Handler:
                 {"layer": each.layer, "file": printable_name(each.file), "problem": each.problem}
                 for each in listing.damaged
             ]
-        return {**answer, **_held_back(listing)}
+        return {**answer, **_held_back(listing, context)}
 
     return list_memories
 
 
-def _held_back(listing: MemoryListing) -> dict[str, str]:
+def _held_back(listing: MemoryListing, context: ToolContext) -> dict[str, str]:
     """Return what is to be said of memories that are not the person's own: nothing of what they say."""
     if not listing.held_back:
         return {}
     number = count(len(listing.held_back), "memory", "memories")
-    return {"held_back": f"{number} came with the folder or changed outside of a session. {HOW_TO_TRUST}"}
+    said = f"{number} came with the folder or changed outside of a session. {HOW_TO_TRUST}"
+    return {"held_back": context.without_advice(said)}
 
 
 def _search(store: MemoryStore, search: MemorySearch) -> Handler:
@@ -401,7 +402,7 @@ def _search(store: MemoryStore, search: MemorySearch) -> Handler:
         answer: dict[str, Any] = {"query": args["query"], "ranking": ranking, "hits": hits}
         if note:
             answer["note"] = note
-        return {**answer, **_held_back(listing)}
+        return {**answer, **_held_back(listing, context)}
 
     return find
 
@@ -423,7 +424,7 @@ def _review(store: MemoryStore, services: Services) -> Handler:
             "stale": sum(bool(each.why) for each in reviewed),
             "memories": rows,
         }
-        return {**answer, **_held_back(listing)}
+        return {**answer, **_held_back(listing, context)}
 
     return look
 

@@ -270,6 +270,13 @@ def _index(store: CorpusStore) -> Callable[[Arguments, ToolContext], Any]:
         said = {
             key: value for key, value in asdict(outcome).items() if value not in ([], 0) or key in _ALWAYS
         }
+        if "notes" in said:
+            said["notes"] = [context.without_advice(note) for note in said["notes"]]
+        if "left_out" in said:
+            said["left_out"] = [
+                {"path": each["path"], "why": context.without_advice(each["why"])}
+                for each in said["left_out"]
+            ]
         return {"source": args["source"], **said}
 
     return index
@@ -325,7 +332,7 @@ def _recall(store: CorpusStore) -> Callable[[Arguments, ToolContext], Any]:
                 str(error).replace("where:", "filters:"), "Leave the filter out to see what there is."
             ) from error
         _report_sources(found, context)
-        notes = [*([why] if why else []), *found.notes]
+        notes = [context.without_advice(note) for note in (*([why] if why else []), *found.notes)]
         value = {
             "query": query,
             "sources": sources,

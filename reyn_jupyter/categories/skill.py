@@ -189,7 +189,7 @@ class _Skills:
             plan = await (await Orchestrator.open(self._library, context)).plan(
                 args["text"], args.get("inputs") or {}, use_model=args.get("llm", True)
             )
-        return in_brief(plan.as_json(), to_text(plan), context)
+        return in_brief(_told(plan.as_json(), context), _told(to_text(plan), context), context)
 
     async def detect(self, args: Arguments, context: ToolContext) -> object:
         with as_action_errors():
@@ -200,7 +200,7 @@ class _Skills:
             "gaps": [gap.as_json() for gap in plan.gaps],
             "plan": plan.as_json(),
         }
-        return in_brief(value, to_text(plan), context)
+        return in_brief(_told(value, context), _told(to_text(plan), context), context)
 
     async def judge(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
         with as_action_errors():
@@ -209,7 +209,7 @@ class _Skills:
             found = orchestrator.violations(await orchestrator.cover(read_plan(args["plan"])), policy)
         return {
             "status": "blocked_by_policy" if found else "allowed",
-            "violations": [each.as_json() for each in found],
+            "violations": _told([each.as_json() for each in found], context),
             "policy": policy.policy.as_json(),
             "sources": list(policy.sources),
         }
@@ -226,7 +226,7 @@ class _Skills:
                 dry=args.get("dry_run", False),
                 on_event=_reporter(context, len(plan.steps)),
             )
-        value = run.as_json()
+        value = _told(run.as_json(), context)
         return in_brief(value, value["text"], context)
 
     async def scaffold(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
@@ -270,6 +270,23 @@ class _Skills:
             if run.exit_code:
                 raise _failure(run)
             return workflow.result(run, args["artifact"])
+
+
+# What is the person's own, or a program's: their request, values that go in and come out, schemas.
+_THEIRS = frozenset(
+    {"request_text", "request_inputs", "inputs", "outputs", "capability_contract", "proposed_input_schema"}
+)
+
+
+def _told(value: Any, context: ToolContext) -> Any:
+    """Return a plan or a run as its caller is told it: what is said of it, for a model without advice for people."""
+    if isinstance(value, str):
+        return context.without_advice(value)
+    if isinstance(value, list | tuple):
+        return [_told(each, context) for each in value]
+    if isinstance(value, dict):
+        return {key: each if key in _THEIRS else _told(each, context) for key, each in value.items()}
+    return value
 
 
 def _failure(run: WorkflowRun) -> ActionError:

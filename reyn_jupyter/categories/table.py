@@ -89,7 +89,7 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
     async def query(args: Arguments, context: ToolContext) -> pd.DataFrame:
         if not is_installed():
             raise ActionError(
-                "SQL needs DuckDB, which is not installed.", "Install it: pip install 'reyn-jupyter[sql]'"
+                "SQL needs DuckDB, which is not installed.", "pip install 'reyn-jupyter[sql]' adds it."
             )
         return await _query(args, context, seconds, memory)
 

@@ -190,8 +190,8 @@ class _Web:
                 "No search engine is configured."
                 if settings.search is None
                 else f"The address of {settings.search} is not configured.",
-                "The person can set one: %reyn config web.search brave (or tavily, ddgs; or searxng with "
-                "web.search_url). Pages whose address is known can be fetched without one.",
+                "The person can set one: %reyn config web.search brave, or tavily, or ddgs, or searxng with "
+                "web.search_url. Pages whose address is known can be fetched without one.",
                 code="search_not_configured",
             )
         return engine

@@ -13,7 +13,7 @@ from typing import Any
 from reyn_jupyter.runtime.call.outcomes import written
 from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.support.encoding import clip_line
-from reyn_jupyter.support.text import did_you_mean, enumerate_words, for_models
+from reyn_jupyter.support.text import did_you_mean, enumerate_words
 
 LINE = 400  # characters
 _MOST = 3  # of what is listed
@@ -69,7 +69,7 @@ def _way_on(payload: Mapping[str, Any], has_faults: bool) -> str:
         return ""
     if categories := _texts(payload.get("valid_categories")):
         return f"Categories: {', '.join(categories)}."
-    return for_models(f"{payload.get('reason') or ''} {payload.get('hint') or ''}".strip())
+    return f"{payload.get('reason') or ''} {payload.get('hint') or ''}".strip()
 
 
 def _signature(schema: object) -> str:

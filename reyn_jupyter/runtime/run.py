@@ -218,6 +218,7 @@ class Outcome:
         frame: what restores the table whose records the text holds; a stored one has it in its manifest.
         note: one sentence for whoever reads a table: that it was cut, say.
         origins: where strangers' texts in it come from.
+        advice: what the person can do about it, in words that no model was told.
     """
 
     text: str
@@ -236,3 +237,4 @@ class Outcome:
     frame: Mapping[str, Any] | None = None
     note: str = ""
     origins: tuple[str, ...] = ()
+    advice: str = ""

@@ -41,6 +41,7 @@ from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
+from reyn_jupyter.support.text import split_advice
 
 T = TypeVar("T")
 InnerActor = Literal["peer", "workflow"]
@@ -230,6 +231,10 @@ def _unmarked(origin: str) -> None:
     """Ignore where a text came from: no run is recorded that could say so."""
 
 
+def _unadvised(advice: str) -> None:
+    """Drop what a person could do: no run is recorded that could tell it."""
+
+
 def _unkept(reversal: Reversal) -> None:
     """Keep nothing: no run is recorded that could be undone."""
 
@@ -294,6 +299,7 @@ class ToolContext:
         plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
         came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
             for tools with `untrusted_output`, which are named by their action otherwise.
+        advise: tell the person what to do about the result, a line to type or a program to install; no model reads it.
         origins: give where texts of others came from that the model has read in this conversation.
         whose: say why a file of the workspace may not be the person's own, in a few words; None where it is. With
             ``folder=True`` the files below a folder count.
@@ -321,10 +327,24 @@ class ToolContext:
     invoke: Invoke = _uncalled
     judge_again: JudgeAgain = _unjudged
     came_from: Callable[[str], None] = _unmarked
+    advise: Callable[[str], None] = _unadvised
     origins: Callable[[], tuple[str, ...]] = tuple
     whose: WhoseFile = _own
     reversible: Callable[[Reversal], None] = _unkept
     plan: Any = None
+
+    def without_advice(self, said: str) -> str:
+        """Return words of ours as the result holds them: for a model without what a person types, which `advise` gets.
+
+        >>> context.without_advice("Nothing embeds here; %reyn embeddings says more.")      # doctest: +SKIP
+        'Nothing embeds here.'
+        """
+        if self.actor == "person":
+            return said
+        told, typed = split_advice(said)
+        if typed:
+            self.advise(typed)
+        return told
 
     @cached_property
     def workspace(self) -> Workspace:

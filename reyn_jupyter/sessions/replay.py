@@ -132,6 +132,7 @@ class ReplayedCalls:
             frame=event.frame,
             note=event.note,
             origins=event.origins,
+            advice=event.advice,
         )
 
 

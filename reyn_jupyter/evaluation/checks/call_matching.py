@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Gold
+from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact
 from reyn_jupyter.support.text import shorten
 
@@ -196,6 +196,17 @@ def _nearest_fault(step: Sequence[AcceptedCall], calls: Sequence[CallFact]) -> s
     if any(call.name == accepted.action for accepted in step for call in calls):
         return f"{names} was not called often enough"
     return f"{names} was not called"
+
+
+def other_calls(scenario: Scenario, calls: Sequence[CallFact]) -> list[CallFact]:
+    """Return the calls that a scenario forbids beside the accepted ones, see `Scenario.no_other`."""
+    return [
+        call
+        for call in calls
+        if call.name is not None
+        and scenario.forbids_other(call.name)
+        and not any(_serves(call, step, arguments=True) for step in scenario.gold.steps)
+    ]
 
 
 def maximum_matching(edges: Sequence[Sequence[int]]) -> list[int | None]:

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.support.text import shorten
 
 MOST_EVIDENCE = 10  # pieces of evidence
 _LONGEST_NAME = 120  # characters
+_SHOWN = 80  # characters of arguments that are quoted
 LIST, SEARCH, DESCRIBE, INSPECT = "list_actions", "search_actions", "describe_action", "inspect"
 _NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT, CHOOSE})
 
@@ -68,6 +70,11 @@ def name_of(call: CallFact) -> str:
     """Return the name that people know a call by: the action, or else the tool; cut, since a model may have made it
     up."""
     return (call.name or call.wrapper)[:_LONGEST_NAME]
+
+
+def call_sentence(call: CallFact) -> str:
+    """Return what is said of a call that was made beside the needed ones."""
+    return f"{name_of(call)} was called too, with {shorten(repr(call.args), _SHOWN)}"
 
 
 def join_reasons(reasons: Iterable[str]) -> str:

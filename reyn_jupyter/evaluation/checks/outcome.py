@@ -7,14 +7,13 @@ answer that holds everything that could be meant says nothing, so it says none o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 
-from reyn_jupyter.evaluation.checks.call_matching import fault, serve
+from reyn_jupyter.evaluation.checks.call_matching import other_calls, serve
 from reyn_jupyter.evaluation.checks.call_predicates import (
     MOST_EVIDENCE,
     call_evidence,
+    call_sentence,
     join_reasons,
-    name_of,
     worked_calls,
 )
 from reyn_jupyter.evaluation.checks.check_registry import check
@@ -22,11 +21,9 @@ from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
 from reyn_jupyter.evaluation.checks.text_match import enumerates, missing_words, recites, says, without_copies
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Trial
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
 
 _NOTHING = "the scenario expects nothing"
-_SHOWN = 80  # characters of arguments that are quoted
 
 
 def _expects_something(scenario: Scenario) -> bool:
@@ -72,7 +69,7 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
         faults += [verdict.reason] if verdict.kind == "fail" else []
     worked = worked_calls(trial)
     faults += serve(gold, worked).faults.values()
-    faults += _other_deeds(worked, scenario)
+    faults += [call_sentence(call) for call in other_calls(scenario, worked)]
     faults += _answer_faults(trial.answer, scenario)
     unrecorded: list[str] = []
     for expected in scenario.expected:
@@ -87,17 +84,6 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
     if unrecorded:
         return not_applicable("nothing is known of a file afterwards", *unrecorded[:MOST_EVIDENCE])
     return passed("everything is as expected")
-
-
-def _other_deeds(worked: Sequence[CallFact], scenario: Scenario) -> list[str]:
-    """Return what was done beside the needed steps that nobody asked for, a sentence each."""
-    accepted = [call for step in scenario.gold.steps for call in step]
-    done = [
-        call
-        for call in worked
-        if call.name in scenario.no_other and all(fault(call, each) is not None for each in accepted)
-    ]
-    return [f"{name_of(call)} was called too, with {shorten(repr(call.args), _SHOWN)}" for call in done]
 
 
 def _answer_faults(answer: str, scenario: Scenario) -> list[str]:

@@ -7,6 +7,7 @@ model; a scenario whose gold contradicts itself is refused when it is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, field_validator, model_validator
@@ -161,8 +162,9 @@ class Scenario(Stated):
         says: texts of which each must stand in the answer (case does not matter); alternatives by "|".
         omits: texts of which none may stand in the answer, for those that are as near as what is right: an answer that
             names every candidate says nothing.
-        no_other: actions of which no call may work but the accepted ones: what is done beside the right thing, where no
-            file shows it afterwards. One more call that is accepted is a matter of how the turn ends.
+        no_other: actions, by name or with wildcards (``tool__*``), of which no call may work but the accepted ones:
+            what is done beside the right thing, where no file shows it afterwards. A call that answered with an error
+            did nothing, and one more call that is accepted is a matter of how the turn ends.
         setup_error: an error that the first matching action answers once, for scenarios of recovery: {action: message}.
         forecast: the author's probability that a model gets it right, where one was made before the run.
         origin: where it comes from ("written by hand", "BFCL v4 simple_python_95").
@@ -194,6 +196,10 @@ class Scenario(Stated):
         if self.omits and not self.says:
             raise ValueError(f"scenario {self.id!r}: omits narrows what the answer says; give says too")
         return self
+
+    def forbids_other(self, action: str) -> bool:
+        """Return whether no call of an action may work but the accepted ones."""
+        return any(action == each or ("*" in each and fnmatchcase(action, each)) for each in self.no_other)
 
     def prompt(self, repeat: int) -> tuple[str, str]:
         """Return the name and the text of the phrasing that repeat `repeat` (from 0) takes."""

@@ -7,6 +7,7 @@ arguments as they stand, so that an oracle which makes these calls, and nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import prepare
@@ -69,7 +70,10 @@ def problems(scenario: Scenario, snapshot: CatalogSnapshot) -> Iterator[str]:
         if isinstance(found := _action(action, scenario, snapshot), str):
             yield f"setup_error: {found}"
     for action in scenario.no_other:
-        if isinstance(found := _action(action, scenario, snapshot), str):
+        if "*" in action:
+            if not any(fnmatchcase(each.name.text, action) for each in snapshot.actions):
+                yield f"no_other: {action!r} stands for no action in the catalog {scenario.catalog!r}"
+        elif isinstance(found := _action(action, scenario, snapshot), str):
             yield f"no_other: {found}"
 
 

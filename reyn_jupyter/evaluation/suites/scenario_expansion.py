@@ -38,6 +38,7 @@ class Shared(Written):
     catalog: str = "standard"
     workspace: str | Template | None = None
     others: Literal["unchanged"] | None = None
+    no_other: tuple[str, ...] = ()
     origin: str = "written by hand"
     workspaces: Mapping[str, Template] = Field(default_factory=dict)
 
@@ -71,7 +72,7 @@ class WrittenScenario(Written):
     others: Literal["unchanged"] | None = None
     says: tuple[str, ...] = ()
     omits: tuple[str, ...] = ()
-    no_other: tuple[str, ...] = ()
+    no_other: tuple[str, ...] | None = None
     setup_error: Mapping[str, str] = Field(default_factory=dict)
     forecast: float | None = None
 
@@ -93,11 +94,17 @@ class WrittenScenario(Written):
             expected=tuple(expected.values()),
             says=self.says,
             omits=self.omits,
-            no_other=self.no_other,
+            no_other=self._no_other(shared),
             setup_error=self.setup_error,
             forecast=self.forecast,
             origin=self.origin or shared.origin,
         )
+
+    def _no_other(self, shared: Shared) -> tuple[str, ...]:
+        """Return the actions that are not to be called otherwise; what a file says is about those that have a gold."""
+        if self.no_other is not None:
+            return self.no_other
+        return shared.no_other if self.gold or self.edits else ()
 
     def _template(self, shared: Shared) -> Template:
         chosen = self.workspace if self.workspace is not None else shared.workspace

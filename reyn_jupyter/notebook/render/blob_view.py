@@ -89,6 +89,8 @@ def result_view(result: Result, look: Look) -> View:
         blocks = (*blocks, *_blob_facts(result.blob, look))
     if result.hint:
         blocks = (*blocks, Notice(look.text(result.hint, 400), "muted"))
+    for advice in result.trace.advice if result.trace is not None else ():
+        blocks = (*blocks, Notice(look.text(advice, 600), "info"))
     return View("result", name, (Badge("✓ ok", "good"),), _took(result), blocks, "result.value")
 
 

@@ -154,7 +154,8 @@ class InnerCalls:
         if outcome.ok:
             return outcome.value
         said = outcome.payload if isinstance(outcome.payload, dict) else {}
-        words = str(outcome.error), str(said.get("hint") or "")
+        # The person may read the outer call's error, and a model is told no advice of it either.
+        words = str(outcome.error), f"{said.get('hint') or ''} {outcome.advice}".strip()
         if _was_denied(run, call):
             raise PermissionDeniedError(*words)
         raise InnerCallError(*words, code=outcome.code)

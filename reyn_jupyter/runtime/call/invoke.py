@@ -37,7 +37,7 @@ from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
 from reyn_jupyter.runtime.call.origins import origin_line, whose
-from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
+from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, parted_answer, written
 from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
 from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.call.running_call import RunningCall
@@ -102,12 +102,14 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class ImmediateAnswer:
-    """A call that needs no handler: a catalog error, or a wrapper's own answer, and whose content it carries."""
+    """A call that needs no handler: a catalog error, or a wrapper's own answer, whose content it carries, and what the
+    person is told of it alone."""
 
     payload: dict[str, Any] | str
     problem: Problem | None = None
     name: str | None = None
     sources: tuple[Source, ...] = ()
+    advice: str = ""
 
 
 class Invoker:
@@ -286,8 +288,11 @@ class Invoker:
 
     def _answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer, began: float) -> Outcome:
         payload: Any = answered.payload
+        advice = answered.advice
         self._services.redactor.refresh()
         if isinstance(payload, dict):
+            payload, typed = parted_answer(payload, run)
+            advice = f"{advice} {typed}".strip()
             payload = self._outcomes.bounded(payload, run)
             text = written(payload)
         else:
@@ -306,6 +311,7 @@ class Invoker:
             size=len(text.encode()),
             sources=[source.recorded for source in answered.sources],
             origins=origins,
+            advice=self._services.redactor.text(advice),
         )
         return self._finish(call, run, outcome, began)
 
@@ -404,6 +410,7 @@ class Invoker:
             may_read=lambda path: self._gate.may_read(path, run),
             report=progress.report,
             came_from=reports.origins.append,
+            advise=reports.advice.append,
             origins=lambda: tuple(run.outermost.origins),
             whose=lambda path, *, folder=False: whose(path, run, self._services.trust, folder=folder),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call, reversal),
@@ -621,6 +628,7 @@ class Invoker:
                 frame=None if outcome.frame is None else self._services.redactor.value(dict(outcome.frame)),
                 note=outcome.note,
                 origins=outcome.origins,
+                advice=outcome.advice,
             )
         )
         return outcome

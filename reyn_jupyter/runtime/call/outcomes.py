@@ -1,7 +1,8 @@
 """Outcomes of calls, as the history holds them: a value, a failure, a refusal, an interrupt.
 
-Invariant: nothing leaves here unredacted, and a secret is covered before anything is cut; whatever a handler returned
-or raised, nothing here raises.
+Invariants: nothing leaves here unredacted, and a secret is covered before anything is cut; whatever a handler returned
+or raised, nothing here raises. What an error or an answer of ours tells a person to type stands apart, as `advice`: a
+model cannot type it, and copies it.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ from reyn_jupyter.runtime.call.origins import origin_line, origins_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
 from reyn_jupyter.support.encoding import clean, clip, compact
+from reyn_jupyter.support.text import split_advice
 
 NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
 NOTE_BYTES = 160
+ADVICE_BYTES = 600
+_SAID = ("error", "reason", "hint", "note")  # what an answer says in words of ours
 _MOST_REMEMBERED = 10_000  # stored results of which it is known whose texts they hold
 FRAME_BYTES = 16_384  # of the description of a table in the record
 PARTIAL = "What it had until then is in partial; it is not the whole result."
@@ -37,12 +41,13 @@ PARTIAL = "What it had until then is in partial; it is not the whole result."
 
 @dataclass
 class Reports:
-    """The file changes, sources and origins that a handler reported while it ran, and its result so far; None: none."""
+    """What a handler reported while it ran: file changes, sources, origins, advice, its result so far (None: none)."""
 
     changes: list[FileChange] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     partial: object = None
     origins: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -89,7 +94,8 @@ class OutcomeBuilder:
         redactor.refresh()  # a handler may have logged in, or loaded an .env file
         if tool.guides and issubclass(type(value), dict):
             text = written(self.bounded(cast("dict[str, Any]", value), run))
-            return Outcome(text, True, text, value, size=len(text.encode()), name=name, **reports.kept)
+            size, advice = len(text.encode()), self._advice(reports.advice)
+            return Outcome(text, True, text, value, size=size, name=name, advice=advice, **reports.kept)
         policy, value = output_policy(run.settings.outputs), lone_value(value)
         delivered = await deliver(
             value,
@@ -118,6 +124,7 @@ class OutcomeBuilder:
             frame=_recordable(delivered.frame),
             note=note,
             origins=origins,
+            advice=self._advice(reports.advice),
             **reports.kept,
         )
 
@@ -128,10 +135,17 @@ class OutcomeBuilder:
         self._services.redactor.refresh()
         plainly = isinstance(error, ActionError | LimitReachedError)
         code = error.code if isinstance(error, ActionError) else None
+        message, hint, advice = text_of(error) or "no message", _hint(error), list(reports.advice)
+        if run.actor != "person":
+            if plainly:
+                message, typed = split_message(message)
+                advice.append(typed)
+            hint, typed = split_advice(hint)
+            advice.append(typed)
         delivered = await deliver_error(
-            text_of(error) or "no message",
+            message,
             kind=None if plainly else type_name(error),
-            hint=_hint(error),
+            hint=hint,
             code=code,
             # What is stored of a call is one blob: its result as far as it got, where there is one.
             store=self._services.blobs if reports.partial is None else None,
@@ -158,6 +172,7 @@ class OutcomeBuilder:
             str(payload.get("error")),
             code,
             origins=origins,
+            advice=self._advice(advice),
             **reports.kept,
         )
         return await self._with_partial(outcome, run, reports)
@@ -215,14 +230,46 @@ class OutcomeBuilder:
         self, name: str, run: Run, error: str, hint: str, code: str | None = None, **kept: Any
     ) -> Outcome:
         named = {} if code is None else {"code": code}
-        payload = self.bounded({"error": error, "hint": hint, **named}, run)
-        return Outcome(written(payload), False, payload, name=name, error=payload["error"], code=code, **kept)
+        payload, advice = parted_answer({"error": error, "hint": hint, **named}, run)
+        payload, said = self.bounded(payload, run), self._advice([advice])
+        return Outcome(
+            written(payload),
+            False,
+            payload,
+            name=name,
+            error=payload["error"],
+            code=code,
+            advice=said,
+            **kept,
+        )
+
+    def _advice(self, said: Iterable[str]) -> str:
+        """Return what the person can do, each sentence once, without secrets."""
+        text = " ".join(dict.fromkeys(filter(None, said)))
+        return clip(self._services.redactor.text(text), ADVICE_BYTES)
 
     def bounded(self, payload: Mapping[str, Any], run: Run) -> dict[str, Any]:
         """Return a guiding answer (a listing, an error) within the bytes of an answer; redacted before it is cut."""
         redacted = self._services.redactor.value(dict(payload))
         fitting: dict[str, Any] = bound_guide(redacted, run.settings.outputs.answer_bytes)
         return fitting
+
+
+def split_message(message: str) -> tuple[str, str]:
+    """Return an error's message for a model, which always says something, and what it tells a person to type."""
+    told, typed = split_advice(message, ours=False)
+    return (told, typed) if told else (message, "")
+
+
+def parted_answer(payload: Mapping[str, Any], run: Run) -> tuple[dict[str, Any], str]:
+    """Return an answer as the caller is told it, and what it tells a person to type where the caller is none."""
+    answer, advice = dict(payload), []
+    if run.actor != "person":
+        for key in _SAID:
+            if isinstance(said := answer.get(key), str):
+                answer[key], typed = split_message(said) if key in ("error", "reason") else split_advice(said)
+                advice.append(typed)
+    return answer, " ".join(filter(None, advice))
 
 
 def denial(name: str, effects: Sequence[Effect], verdict: PermissionVerdict) -> tuple[str, str]:

@@ -200,8 +200,10 @@ class Wrappers:
             if repaired is not None:
                 flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
                 return self._invoker.plan(call.meaning(repaired.name.text, call.args, flags), repaired, run)
-        payload = error.payload_for_person if run.actor == "person" else error.payload
-        return self._invoker.answer(call, run, ImmediateAnswer(payload, error.problem))
+        if run.actor == "person":
+            return self._invoker.answer(call, run, ImmediateAnswer(error.payload_for_person, error.problem))
+        answered = ImmediateAnswer(error.payload, error.problem, advice=error.hidden or "")
+        return self._invoker.answer(call, run, answered)
 
     def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         forgive = run.settings.router.forgive

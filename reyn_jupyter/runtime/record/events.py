@@ -272,7 +272,7 @@ class ActionFinished:
     not come to its end, and its content is what it had reported until then. `frame` restores the table whose records
     `output` begins with, dtypes and index included; a stored one has it in its manifest. `note` is one sentence for
     whoever reads a table: that it was cut, say. `origins` are where strangers' texts in it come from: addresses of
-    pages, names of servers.
+    pages, names of servers. `advice` is what the person can do about it, such as a line to type; no model was told.
     """
 
     call: str
@@ -295,6 +295,7 @@ class ActionFinished:
     frame: dict[str, Any] | None = None
     note: str = ""
     origins: tuple[str, ...] = ()
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -331,6 +331,12 @@ class Trace:
         return self.ended.error if self.ended else None
 
     @property
+    def advice(self) -> tuple[str, ...]:
+        """What the person can do about what its calls came to, such as a line to type; no model was told it."""
+        found = (call.finished.advice for call in self.calls if call.finished is not None)
+        return tuple(dict.fromkeys(filter(None, found)))
+
+    @property
     def payload(self) -> str | dict[str, Any]:
         if self.error is None:
             return self.answer

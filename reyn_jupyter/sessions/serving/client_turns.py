@@ -37,7 +37,7 @@ from reyn_jupyter.sessions.serving.client_consent import ask_person
 from reyn_jupyter.sessions.serving.client_progress import ClientProgress
 from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.sanitize import visible
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import for_models, shorten
 
 LONGEST_REQUEST = 100_000  # characters
 LONGEST_ANSWER = 1_000_000  # characters
@@ -95,7 +95,9 @@ class ClientTurns(AgentExecutor):
             await updater.complete()
         else:
             hint = trace.ended.hint if trace.ended is not None else None
-            words = " ".join(filter(None, (trace.error, hint))) or f"The turn ended: {trace.status}."
+            words = (
+                for_models(" ".join(filter(None, (trace.error, hint)))) or f"The turn ended: {trace.status}."
+            )
             await _say(updater, TaskState.TASK_STATE_FAILED, self._parts.redactor.text(words))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:

@@ -266,6 +266,42 @@ def test_a_right_call_that_failed_and_a_wrong_one_that_worked_are_no_chain() -> 
 # -- what came of it --------------------------------------------------------------------------------------------------
 
 
+OTHER = invoked(2, args={"path": "b.md"})
+
+
+@pytest.mark.parametrize(
+    ("no_other", "beside", "kind"),
+    [
+        ((), [OTHER], "pass"),
+        (("file__*",), [OTHER], "fail"),
+        (("*",), [invoked(2, "shop__order")], "fail"),
+        (("file__*",), [invoked(2, "shop__order")], "pass"),
+        (("file__read",), [invoked(2, "file__list")], "pass"),
+        # What did not work did nothing, and looking at the catalog is no deed.
+        (("*",), [invoked(2, args={"path": "b.md"}, ok=False, error="no such file")], "pass"),
+        (("*",), [invoked(2, problem="invalid", ok=False, error="path is required")], "pass"),
+        (("*",), [call(2, "describe_action", name=READ, ok=True)], "pass"),
+        # The right call once more is a matter of how the turn ends.
+        (("*",), [RIGHT], "pass"),
+    ],
+)
+def test_a_call_beside_the_accepted_ones_counts_against_the_task_where_the_scenario_forbids_it(
+    no_other: tuple[str, ...], beside: list[CallFact], kind: str
+) -> None:
+    """Before the right call or after it, and in the chain too: whoever calls all makes the right call too."""
+    task = READS_A.model_copy(update={"no_other": no_other, "says": ()})
+    for calls in ((*beside, RIGHT), (RIGHT, *beside)):
+        tried = trial(listed(), *calls)
+        assert {grade(name, tried, task).kind for name in ("task_done", "state_reached", "chain")} == {kind}
+    assert grade("right_action", trial(listed(), *beside, RIGHT), task).kind == "pass"
+
+
+def test_the_chain_names_the_call_that_was_not_asked_for() -> None:
+    task = READS_A.model_copy(update={"no_other": ("file__*",)})
+    verdict = grade("chain", trial(listed(), OTHER, RIGHT), task)
+    assert verdict.reason == "broken at restraint: file__read was called too, with {'path': 'b.md'}"
+
+
 def test_a_task_is_done_where_the_state_is_reached_and_the_turn_came_to_an_end() -> None:
     right, wrong = (RIGHT,), (invoked(2, "file__list"),)
     for calls, outcome, state, end in (

@@ -31,6 +31,11 @@ FAILS: dict[str, tuple[str, ...]] = {
     "enumerates": ("task_done", "state_reached"),
     "sweeps": ("task_done", "state_reached"),
 }
+# Where an agent that calls everything makes the right call, and leaves nothing behind that shows the others.
+SWEPT = {
+    "arguments": ("simple_python_256", "simple_python_29"),
+    "mandates": ("retry-delete", "obscure-digest"),
+}
 
 
 def kinds(tried: Trial, task: Scenario) -> dict[str, str]:
@@ -89,3 +94,26 @@ def test_the_null_agent_does_not_solve_the_suite(bench: TrialRunner, manner: str
             failing = FAILS.get(manner, DONE)
             assert {found[name] for name in failing} == {"fail"}, (task.id, found, tried.answer)
     assert primary.count("pass") <= sum(task.gold.unanswerable for task in tasks)
+
+
+@pytest.mark.parametrize(("name", "tried"), [("arguments", 40), ("mandates", 16), ("abstention", 24)])
+@pytest.mark.parametrize("surface", ["universal", "flat"])
+def test_an_agent_that_calls_everything_with_everything_does_no_task(
+    name: str, tried: int, surface: str
+) -> None:
+    """In `arguments` it makes the labelled call of some requests, which would pass were only that looked for."""
+    suite = load_suite(name)
+    tasks = [task for task in suite.scenarios if task.gold.steps]
+    tasks = random.Random(8).sample(tasks, tried)
+    tasks += [suite.scenario(each) for each in SWEPT.get(name, ()) if suite.scenario(each) not in tasks]
+    careless = 0
+    needed = {each.catalog: suite.catalogs[each.catalog] for each in tasks}
+    part = replace(suite, scenarios=tuple(tasks), catalogs=needed)
+    with TrialRunner(part, models={"sweeps": NullAgent("sweeps")}) as bench:
+        for task in tasks:
+            trial, _ = run(bench, task, Variant("null", model="sweeps", surface=surface), 1)
+            found = kinds(trial, task)
+            assert (found["task_done"], found["state_reached"]) == ("fail", "fail"), (task.id, trial.calls)
+            assert name == "mandates" or found["chain"] == "fail", (task.id, trial.calls)
+            careless += kinds(trial, task.model_copy(update={"no_other": ()}))["task_done"] == "pass"
+    assert careless or name not in SWEPT

@@ -59,6 +59,16 @@ def test_a_catalog_of_ones_own_comes_from_a_list_of_tools(tmp_path: Path) -> Non
     assert [action.name.text for action in suite.catalogs["mine"]().snapshot.actions] == ["tool__get_time"]
 
 
+def test_what_a_file_forbids_holds_for_each_of_its_scenarios_that_has_a_gold(tmp_path: Path) -> None:
+    first = SMALL["scenarios"][0]
+    own_word = {**first, "id": "free", "no_other": []}
+    nothing = {"id": "none", "natural": "Paint the wall.", "unanswerable": True}
+    data = {**SMALL, "no_other": ["file__*"], "scenarios": [first, own_word, nothing]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(data), "utf-8")
+    assert [each.no_other for each in load_suite(path).scenarios] == [("file__*",), (), ()]
+
+
 def test_the_example_of_the_manual_is_a_suite(tmp_path: Path) -> None:
     page = MANUAL.read_text("utf-8")
     example = page.split("```yaml\n")[1].split("```")[0]
@@ -99,6 +109,8 @@ def test_the_manual_tells_of_every_suite() -> None:
         ),
         ({"gold": [{"memory_entry__unknown": {}}]}, ["memory_entry__unknown"]),
         ({"setup_error": {"file__reed": "busy"}}, ["setup_error", "file__reed"]),
+        ({"no_other": ["file__raed"]}, ["no_other", "file__raed", "did you mean 'file__read'"]),
+        ({"no_other": ["fiel__*"]}, ["no_other", "fiel__*", "no action"]),
         ({"natural": None}, ["prompts"]),
         ({"forecast": 2}, ["forecast"]),
         ({"colour": "red"}, ["colour"]),

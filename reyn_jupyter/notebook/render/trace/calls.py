@@ -229,6 +229,8 @@ def progress_bar(progress: ActionProgressed | None, look: Look) -> tuple[Block, 
 
 def _came_back(finished: ActionFinished, look: Look) -> list[Block]:
     blocks: list[Block] = []
+    if finished.advice:
+        blocks.append(Notice(look.text(finished.advice, 600), "info"))
     if finished.output:
         left = len(finished.output) - _OUTPUT
         more = f"… {left:,} more characters; all of them: trace.calls[…].finished.output" if left > 0 else ""

@@ -53,6 +53,7 @@ STOP = "Interrupt the cell to stop."
 _TAIL = 1200
 _BARS = 4  # calls under way whose progress is drawn
 LONG_HISTORY = 2_000  # tokens of history from which on a fresh conversation is worth a word
+_ADVICE = 4  # things that the person can do
 _SOURCES = 3  # that the line under an answer names
 _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.RUNNING: ("… running", "info"),
@@ -303,6 +304,7 @@ def _state(trace: Trace, state: CardState, look: Look) -> list[Block]:
         tone = state.badge.tone if state.badge.tone in ("bad", "warn") else "bad"
         blocks.append(Notice(f"{said} {error}".strip(), tone, hint or advice))
     blocks += [Notice(look.text(note, 400), "warn") for note in (ended.notes if ended else ())[:8]]
+    blocks += [Notice(look.text(each, 600), "info") for each in trace.advice[:_ADVICE]]
     return blocks
 
 

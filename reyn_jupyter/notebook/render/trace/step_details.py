@@ -187,6 +187,8 @@ def _result_blocks(
     blocks: list[Block] = []
     if finished.error:
         blocks.append(Notice(look.text(finished.error, 2000), "bad"))
+    if finished.advice:
+        blocks.append(Notice(look.text(finished.advice, 600), "info"))
     if finished.partial:
         blocks.append(Notice("What it had until then was kept. It is not the whole result.", "warn"))
     if finished.changes:
