@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from reyn_jupyter.config import Settings, load
 from reyn_jupyter.evaluation.judging.judge import JudgePass, JudgeSummary
-from reyn_jupyter.evaluation.judging.judgement_record import judge_identity
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -49,6 +48,7 @@ from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import RunPlan
 from reyn_jupyter.evaluation.run.sent_trials import RunnerSpec, SentTrials
 from reyn_jupyter.evaluation.run.study_runner import StudyRunner
+from reyn_jupyter.evaluation.store.judgement_record import judge_identity
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.suites import check_suite, load_suite
 from reyn_jupyter.evaluation.trial.code_version import code_version

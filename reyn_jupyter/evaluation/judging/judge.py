@@ -17,11 +17,11 @@ from typing import Any
 
 from reyn_jupyter.evaluation.checks import is_missing
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, not_applicable
-from reyn_jupyter.evaluation.judging.judgement import REPLY_FORMS, Judgement, ReplyForm, draw_key
-from reyn_jupyter.evaluation.judging.judgement_record import JudgementRecord, judge_identity
+from reyn_jupyter.evaluation.judging.judgement import FORM_REQUESTS, FormRequest, Judgement, draw_key
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.run.budget import Budget, Ledger
+from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord, judge_identity
 from reyn_jupyter.evaluation.store.rows import StudyUsage
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
@@ -136,7 +136,7 @@ class JudgePass:
         self._real, self._model = model.real, RetryingModel(model)
         self._check = judged_check(grader)
         self._identity, self._key = judge_identity(model), draw_key()
-        self._form: ReplyForm = REPLY_FORMS[0]
+        self._form: FormRequest = FORM_REQUESTS[0]
         if any(name in {**grader.parameters, **_extra_body(grader)} for name in _FORMATS):
             self._form = "words"
         self._records = judgement_records(store, grader)
@@ -199,21 +199,21 @@ class JudgePass:
         self._interrupted |= await _outlast(keeping)
         return keeping.result()
 
-    async def _ask(self, judgement: Judgement) -> tuple[Response, ReplyForm]:
+    async def _ask(self, judgement: Judgement) -> tuple[Response, FormRequest]:
         """Return the judge's response, and by what form of a reply it was asked: the first one that it takes."""
-        for form in REPLY_FORMS[REPLY_FORMS.index(self._form) :]:
+        for form in FORM_REQUESTS[FORM_REQUESTS.index(self._form) :]:
             try:
                 response = await self._model.complete(judgement.request(form))
             except ModelError as error:
                 if form == "words" or error.kind not in _REFUSALS:
                     raise
             else:
-                self._form = max(self._form, form, key=REPLY_FORMS.index)
+                self._form = max(self._form, form, key=FORM_REQUESTS.index)
                 return response, form
         raise AssertionError("a reply in words returns or raises")
 
     async def _keep(
-        self, number: int, judgement: Judgement, response: Response, form: ReplyForm
+        self, number: int, judgement: Judgement, response: Response, form: FormRequest
     ) -> TrialUsage:
         """Store the verdict of a reply, then count it."""
         summary, earlier = self.summary, self._records.get(number)
@@ -221,7 +221,7 @@ class JudgePass:
         await asyncio.to_thread(self._store.grade, self._check, [(number, verdict)])
         usd = response.cost or 0.0
         summary.judged, summary.left = summary.judged + 1, summary.left - 1
-        summary.by_schema += JudgementRecord.of(verdict.evidence).held == "schema"
+        summary.by_schema += JudgementRecord.of(verdict.evidence).form == "schema"
         summary.unreadable += verdict.kind == "na"
         summary.calls, summary.tokens = summary.calls + 1, summary.tokens + response.usage.total
         summary.usd += usd

@@ -17,9 +17,9 @@ from typing import Any, Literal, get_args
 
 from reyn_jupyter.evaluation.checks.check_registry import BROKEN
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.judging.judgement_record import Held, JudgementRecord
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord, ReplyForm
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import Message, Request, Response
 from reyn_jupyter.support.sanitize import visible
@@ -27,8 +27,8 @@ from reyn_jupyter.support.secrets import environment_redaction
 from reyn_jupyter.support.text import shorten
 
 # How the reply is asked for, what says most first. Some providers refuse a schema that bounds a text, some any schema.
-ReplyForm = Literal["bounded schema", "schema", "words"]
-REPLY_FORMS: tuple[ReplyForm, ...] = get_args(ReplyForm)
+FormRequest = Literal["bounded schema", "schema", "words"]
+FORM_REQUESTS: tuple[FormRequest, ...] = get_args(FormRequest)
 _ANSWER = 40_000  # characters of an answer that a judge is shown
 _REPLY = 8_000  # characters of a reply that are kept
 _READ = 10_000  # characters at the end of a reply that are read
@@ -75,7 +75,7 @@ class Judgement:
     mark: str = field(default_factory=draw_key)
     key: str = field(default_factory=draw_key)
 
-    def request(self, form: ReplyForm = "words") -> Request:
+    def request(self, form: FormRequest = "words") -> Request:
         """Return the model call that asks for it."""
         redact = environment_redaction()
         asked = self.scenario.prompts.get(self.trial.phrasing) or self.scenario.prompt(self.trial.repeat)[1]
@@ -95,7 +95,7 @@ class Judgement:
             parameters={**self.grader.parameters, **by_schema},
         )
 
-    def _response_format(self, form: ReplyForm) -> dict[str, Any]:
+    def _response_format(self, form: FormRequest) -> dict[str, Any]:
         bound = {"maxLength": _REASON} if form == "bounded schema" else {}
         properties = {
             "reason": {"type": "string", **bound},
@@ -114,7 +114,7 @@ class Judgement:
         }
 
     def verdict(
-        self, response: Response, judge: str, form: ReplyForm, earlier: JudgementRecord | None = None
+        self, response: Response, judge: str, form: FormRequest, earlier: JudgementRecord | None = None
     ) -> Verdict:
         """Return the verdict of a reply, with the reply and its record as its evidence.
 
@@ -125,10 +125,10 @@ class Judgement:
             earlier: the record of the judgement that this one replaces.
         """
         reply = shorten(visible(environment_redaction()(response.text)), _REPLY)
-        held: Held = "schema" if form != "words" and self._fits(response.text) else "words"
+        kept_form: ReplyForm = "schema" if form != "words" and self._fits(response.text) else "words"
         record = JudgementRecord(
             judge=judge,
-            held=held,
+            form=kept_form,
             tokens=response.usage.total,
             usd=response.cost or 0.0,
             unpriced=int(response.cost is None),

@@ -2,7 +2,7 @@
 
 Invariant: model, rubric and parameters are data of the suite, and a change of any of them is another version, whose
 verdicts are never mixed with those of the one before. The name of a model may stand for another one tomorrow (a tier
-does); each verdict is kept with the model that gave it, see `judging.judgement_record`.
+does); each verdict is kept with the model that gave it, see `store.judgement_record`.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def test_a_reply_that_never_ends_is_given_up_and_the_verdict_behind_it_counts(
 
 MADE_UP = {
     "judge": "judge",
-    "held": "words",
+    "form": "words",
     "calls": -9,
     "tokens": -9,
     "usd": -9.0,
@@ -295,7 +295,7 @@ def test_a_verdict_is_asked_for_by_schema_and_in_words_where_a_provider_refuses_
         assert (summary.judged, summary.by_schema, summary.failed) == (12, by_schema, 0)
         assert len(judge.requests) == asked  # what was refused is not tried again
         held = "schema" if by_schema else "words"
-        assert {json.loads(each.evidence[-1])["held"] for each in helpful(made)} == {held}
+        assert {json.loads(each.evidence[-1])["form"] for each in helpful(made)} == {held}
     sent = judge.requests[0].parameters["response_format"]
     assert sent["json_schema"]["schema"]["properties"]["key"]["enum"] == [key_of(judge.requests[0])]
 

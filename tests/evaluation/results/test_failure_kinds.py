@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-
 from reyn_jupyter.evaluation.checks import is_missing
 from reyn_jupyter.evaluation.results.failure_kinds import (
     FailureKind,

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, get_args
 
 from reyn_jupyter.models.base import Model, canonical
 
-Held = Literal["schema", "words"]
+ReplyForm = Literal["schema", "words"]
 
 
 def judge_identity(model: Model) -> str:
@@ -38,13 +38,13 @@ class JudgementRecord:
 
     Attributes:
         judge: the model, see `judge_identity`.
-        held: by what the reply was held to its form: "schema" where it was asked for by a JSON schema, and fits it.
+        form: by what the reply was held to its form: "schema" where it was asked for by a JSON schema, and fits it.
         calls, tokens, usd, unpriced: what this judgement took, and the earlier ones of this trial.
         finish_reason: how the reply ended.
     """
 
     judge: str
-    held: Held
+    form: ReplyForm
     tokens: int
     usd: float
     unpriced: int
@@ -73,11 +73,11 @@ class JudgementRecord:
         """Return the record of a verdict's evidence. Raises ValueError, TypeError, KeyError: it holds none."""
         *_, last = evidence
         found = json.loads(last)
-        if found["held"] not in get_args(Held):
+        if found["form"] not in get_args(ReplyForm):
             raise ValueError("no form of a reply")
         return cls(
             judge=str(found["judge"]),
-            held=found["held"],
+            form=found["form"],
             tokens=max(0, int(found["tokens"])),
             usd=max(0.0, float(found["usd"])),
             unpriced=max(0, int(found["unpriced"])),
