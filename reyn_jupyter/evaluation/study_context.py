@@ -249,13 +249,14 @@ class StudyParts:
         model = self._judge_of(grader)
         with running_alone(self.store.path, self.store.alone):
             work = JudgePass(self.store, grader, model, budget, self.spec().code, again)
-            summary = work.summary
+            summary, interrupted = work.summary, not ask
             try:
-                if not ask:
-                    raise Interrupted
-                ENGINE.run(work.run())
+                if ask:
+                    ENGINE.run(work.run())
             except Interrupted:
-                summary.reason, summary.interrupted = "Interrupted: the next time it goes on.", True
+                interrupted = True
+        if interrupted:
+            summary.reason, summary.interrupted = "Interrupted: the next time it goes on.", True
         self.forget_gathered()
         return summary
 

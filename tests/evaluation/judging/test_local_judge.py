@@ -35,10 +35,10 @@ def server() -> Iterator[None]:
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=["a verdict", "repetition"])
 def test_every_verdict_of_a_small_model_can_be_read(answer: str) -> None:
-    with reyn.Study(None, small(2, graders=(GRADER,)), models={"scripted": Scripts(answer)}) as made:
+    with reyn.Study(None, small(1, graders=(GRADER,)), models={"scripted": Scripts(answer)}) as made:
         made.run(BASE, repeats=1)
         (summary,) = made.judge()
-        assert (summary.judged, summary.by_schema, summary.unreadable, summary.failed) == (2, 2, 0, 0)
+        assert (summary.judged, summary.by_schema, summary.unreadable, summary.failed) == (1, 1, 0, 0)
         verdicts = made.evidence.verdicts("helpful").values()
         assert {each.kind for each in verdicts} <= {"pass", "fail"}
         assert all(json.loads(each.evidence[0]).keys() == {"reason", "verdict", "key"} for each in verdicts)
