@@ -274,12 +274,11 @@ def _refuse_unusable_judges(study: Study) -> None:
     """Refuse model graders that cannot be asked, before a trial costs anything."""
     from reyn_jupyter.models.base import ModelError
 
-    for grader in study.parts.spec().graders:
-        try:
-            study.parts.judge_of(grader)
-        except ModelError as error:
-            said = f"The model grader {grader.name!r}: {error.message} {error.hint}".rstrip()
-            raise _WrongUseError(f"{said}\n--no-judge leaves the graders unasked.") from error
+    try:
+        study.check_graders()
+    except ModelError as error:
+        said = f"{error.message} {error.hint}".rstrip()
+        raise _WrongUseError(f"{said}\n--no-judge leaves the graders unasked.") from error
 
 
 def _as_python(study: Study) -> str:

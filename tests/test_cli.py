@@ -179,7 +179,7 @@ def test_model_graders_are_asked_after_the_trials(
         printed = capsys.readouterr()
         judged = "1 trial judged, 1 of them with no verdict" if times else "0 trials judged; 0 tokens"
         assert f"helpful, judged by openai/refuses: {judged}" in printed.err
-        assert "helpful is judged by openai/refuses; its agreement with people is unknown" in printed.out
+        assert "helpful is judged by openai/refuses at 127.0.0.1:" in printed.out
     assert slow_server.asked == {"refuses": 1}
 
 

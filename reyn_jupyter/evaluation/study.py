@@ -437,24 +437,36 @@ class Study(ReadableStudy):
         return summary
 
     def judge(self, *, again: bool = False, budget: Budget | None = None) -> tuple[JudgeSummary, ...]:
-        """Ask the suite's model graders about the trials that they have not judged yet. An interrupt keeps what they
-        said.
+        """Ask the suite's model graders about the trials that they have not judged yet, one grader after the other. An
+        interrupt ends it and keeps what they said.
 
         Args:
             again: ask about all trials once more, also where a verdict stands or could not be read.
-            budget: what the judgements of each grader may use, earlier ones included; trials are not counted in it.
+            budget: what all judgements of each grader in this file may use: those of this call, earlier ones, and those
+                whose verdicts were replaced; trials are not counted in it.
 
         Returns:
             What came of it, one a grader.
 
         Raises:
-            ModelError: there is no such model.
+            ModelError: there is no such model; nobody was asked.
             StudyBusyError: another process runs the study.
             StoreError: the file cannot serve.
         """
-        return tuple(
-            self.parts.judge(grader, budget or Budget(), again) for grader in self.parts.spec().graders
-        )
+        self.check_graders()
+        found: list[JudgeSummary] = []
+        for grader in self.parts.spec().graders:
+            ask = not any(each.interrupted for each in found)
+            found.append(self.parts.judge(grader, budget or Budget(), again, ask=ask))
+        return tuple(found)
+
+    def check_graders(self) -> None:
+        """Refuse model graders that cannot be asked, without a call; before a run it saves the trials' money.
+
+        Raises:
+            ModelError: there is no such model, or no call could reach it.
+        """
+        self.parts.check_graders()
 
     async def running(self, variants: Sequence[Variant], options: RunOptions) -> RunSummary:
         """Run what is wished for on the engine; progress is published to whoever listens there."""

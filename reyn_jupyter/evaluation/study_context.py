@@ -48,6 +48,7 @@ from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import RunPlan
 from reyn_jupyter.evaluation.run.sent_trials import RunnerSpec, SentTrials
 from reyn_jupyter.evaluation.run.study_runner import StudyRunner
+from reyn_jupyter.evaluation.store.judgement_record import judge_identity
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.suites import check_suite, load_suite
 from reyn_jupyter.evaluation.trial.code_version import code_version
@@ -60,7 +61,7 @@ from reyn_jupyter.executors.executor import Executor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
-from reyn_jupyter.models.base import Model
+from reyn_jupyter.models.base import Model, ModelError
 from reyn_jupyter.models.model_registry import resolve_model
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import Event
@@ -193,41 +194,69 @@ class StudyParts:
 
     def gathered(self) -> LoadedTrials:
         """Return the trials that count; read again only when something was stored since."""
-        spec = self.spec()
+        spec, judges = self.spec(), self.judges_now()
         counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
                                  "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
-        stamp = (counts, spec.code, dict(spec.catalogs), dict(spec.stamps))
+        stamp = (counts, spec.code, dict(spec.catalogs), dict(spec.stamps), judges)
         if self._gathered is None or self._gathered[0] != stamp:
-            self._gathered = (stamp, load_trials(self.store, spec))
+            self._gathered = (stamp, load_trials(self.store, spec, judges))
         return self._gathered[1]
 
     def forget_gathered(self) -> None:
         """Let the trials be read again, since verdicts came to them that no run made."""
         self._gathered = None
 
-    def judge_of(self, grader: ModelGrader) -> Model:
-        """Return the model that judges, without a call.
+    def check_graders(self) -> None:
+        """Refuse model graders that cannot be asked, before anything costs; no call is made.
 
         Raises:
             ModelError: there is no such model, or, as far as it can say so, no call could reach it.
         """
-        given = self.options.models.get(grader.model)
-        model: Model = resolve_model(_settings(self.options.root), grader.model) if given is None else given
-        check = getattr(model, "check", None)
-        if check is not None:
-            check()
-        return model
+        for grader in self.spec().graders:
+            try:
+                check = getattr(self._judge_of(grader), "check", None)
+                if check is not None:
+                    check()
+            except ModelError as error:
+                said = f"The model grader {grader.name!r}: {error.message}"
+                raise ModelError(error.kind, said, error.hint) from error
 
-    def judge(self, grader: ModelGrader, budget: Budget, again: bool) -> JudgeSummary:
-        """Ask a judge about the trials that it has not judged; see `Study.judge`."""
-        model = self.judge_of(grader)
+    def _judge_of(self, grader: ModelGrader) -> Model:
+        """Return the model that judges today. Raises ModelError."""
+        given = self.options.models.get(grader.model)
+        if isinstance(given, Agent):
+            raise ModelError(
+                "configuration",
+                f"models[{grader.model!r}] is an agent, and a judge is a model.",
+                "Give the grader another model.",
+            )
+        return resolve_model(_settings(self.options.root), grader.model) if given is None else given
+
+    def judges_now(self) -> dict[str, str]:
+        """Grader's name → the model that it stands for today, where the study knows; see `judge_identity`."""
+        found: dict[str, str] = {}
+        for grader in self.suite.graders if self.suite is not None else ():
+            with suppress(ModelError):
+                found[grader.name] = judge_identity(self._judge_of(grader))
+        return found
+
+    def judge(self, grader: ModelGrader, budget: Budget, again: bool, *, ask: bool = True) -> JudgeSummary:
+        """Ask a judge about the trials that it has not judged; see `Study.judge`.
+
+        Args:
+            ask: False where an interrupt ended the judging before its turn came; nothing is asked then.
+        """
+        model = self._judge_of(grader)
         with running_alone(self.store.path, self.store.alone):
             work = JudgePass(self.store, grader, model, budget, self.spec().code, again)
+            summary, interrupted = work.summary, not ask
             try:
-                summary = ENGINE.run(work.run())
+                if ask:
+                    ENGINE.run(work.run())
             except Interrupted:
-                summary = work.summary
-                summary.reason, summary.interrupted = "Interrupted: the next time it goes on.", True
+                interrupted = True
+        if interrupted:
+            summary.reason, summary.interrupted = "Interrupted: the next time it goes on.", True
         self.forget_gathered()
         return summary
 

@@ -124,9 +124,11 @@ class Engine:
             raise
         queue: SimpleQueue[Any] = SimpleQueue()
         desk = self._open_desk(queue)
-        job = self._start(loop, coroutine, desk.deliver, queue.put if on_event else None)
+        job: Job[T] = Job(loop)
         try:
             job.future.add_done_callback(lambda _: queue.put(DONE))
+            # An interrupt may strike while this wakes the engine, which may be at work on the job by then.
+            self._start(job, coroutine, desk.deliver, queue.put if on_event else None)
             return pump(queue, job, on_event)
         except Interrupted as interrupted:
             if interrupted.why:
@@ -142,6 +144,8 @@ class Engine:
             raise
         finally:
             self._close_desk(desk)
+            if job.future.done() and not job.begun:
+                coroutine.close()
 
     def _open_desk(self, queue: SimpleQueue[Any]) -> _Desk:
         """Let this thread serve the calls of long-lived tasks too, also those that its own loop has no time for now."""
@@ -219,7 +223,9 @@ class Engine:
                 with suppress(RuntimeError):  # closed just now: nobody looks any more
                     home.call_soon_threadsafe(on_event, event)
 
-        return self._start(self.loop, coroutine, deliver, publish if on_event else None)
+        job: Job[T] = Job(self.loop)
+        self._start(job, coroutine, deliver, publish if on_event else None)
+        return job
 
     async def awaited(
         self, coroutine: Coroutine[Any, Any, T], on_event: Callable[[Any], None] | None = None
@@ -276,11 +282,11 @@ class Engine:
 
     @staticmethod
     def _start(
-        loop: asyncio.AbstractEventLoop,
+        job: Job[T],
         coroutine: Coroutine[Any, Any, T],
         deliver: Deliver,
         publish: Callable[[Any], None] | None,
-    ) -> Job[T]:
+    ) -> None:
         async def within() -> T:
             _deliver.set(deliver)
             _publish.set(publish)
@@ -290,9 +296,7 @@ class Engine:
             except (SystemExit, KeyboardInterrupt) as error:
                 raise RuntimeError(f"{type(error).__name__} was raised inside the engine: {error}") from error
 
-        job: Job[T] = Job(loop)
-        loop.call_soon_threadsafe(lambda: job.begin(within()))
-        return job
+        job.loop.call_soon_threadsafe(lambda: job.begin(within()))
 
 
 _publish: ContextVar[Callable[[Any], None] | None] = ContextVar("publish", default=None)

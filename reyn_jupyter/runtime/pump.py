@@ -97,26 +97,33 @@ class Job(Generic[T]):
         self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
         self.future.set_running_or_notify_cancel()  # so that nobody can settle it but the task
         self.told = threading.Event()  # set once a cancellation reached the task and all that it waits for
-        self._loop = loop
+        self.loop = loop
         self._task: asyncio.Task[T] | None = None
 
+    @property
+    def begun(self) -> bool:
+        return self._task is not None
+
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> None:
-        self._task = self._loop.create_task(coroutine)
+        self._task = self.loop.create_task(coroutine)
         self._task.add_done_callback(self._settle)
 
     def cancel(self) -> None:
-        """Ask the job to stop; `future` is done once it has. It has begun by then, so that its cleanup runs."""
-        self._loop.call_soon_threadsafe(self._loop.call_soon, self._cancel)
+        """Ask the job to stop; `future` is done once it has. It has begun by then, so that its cleanup runs; one that
+        was never handed to the loop is over at once."""
+        self.loop.call_soon_threadsafe(self.loop.call_soon, self._cancel)
 
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
+        elif not self.future.done():
+            self.future.set_exception(concurrent.futures.CancelledError())
         self.told.set()
 
     def ask_again(self) -> None:
         """Clear `told` until the engine answers: a handler may have begun to block it since."""
         self.told.clear()
-        self._loop.call_soon_threadsafe(self.told.set)
+        self.loop.call_soon_threadsafe(self.told.set)
 
     def _settle(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import signal
 import threading
@@ -366,3 +367,34 @@ def test_an_interrupt_before_the_first_wait_is_an_interrupt_like_any_other(
 
     with pytest.raises(Interrupted):
         Engine().run(work())
+
+
+@pytest.mark.parametrize(
+    "handed_over", [True, False], ids=["after the job began", "before it was handed over"]
+)
+def test_an_interrupt_while_the_engine_is_woken_leaves_no_job_behind(
+    monkeypatch: pytest.MonkeyPatch, handed_over: bool
+) -> None:
+    engine, begun, cleaned = Engine(), threading.Event(), threading.Event()
+    wake = engine.loop.call_soon_threadsafe
+
+    def struck(*given: Any) -> Any:
+        monkeypatch.undo()
+        if handed_over:
+            wake(*given)
+            assert begun.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            cleaned.set()
+
+    monkeypatch.setattr(engine.loop, "call_soon_threadsafe", struck)
+    coroutine = work()
+    with pytest.raises(Interrupted):
+        engine.run(coroutine)
+    assert begun.is_set() == cleaned.is_set() == handed_over
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED

@@ -1,7 +1,8 @@
 """A check whose verdict a language model gives, as a judge, for answers that no rule decides.
 
 Invariant: model, rubric and parameters are data of the suite, and a change of any of them is another version, whose
-verdicts are never mixed with those of the one before.
+verdicts are never mixed with those of the one before. The name of a model may stand for another one tomorrow (a tier
+does); each verdict is kept with the model that gave it, see `store.judgement_record`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pydantic import Field, JsonValue
 from reyn_jupyter.evaluation.plan.validation import Stated
 from reyn_jupyter.models.base import canonical
 
-FORM = 1  # of the prompt and of the reply; moved when either changes its meaning
+FORM = 2  # of the prompt and of the reply; moved when either changes its meaning
 
 
 class ModelGrader(Stated):

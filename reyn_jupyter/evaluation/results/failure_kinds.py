@@ -18,6 +18,9 @@ from reyn_jupyter.models.written_calls import is_call
 from reyn_jupyter.support.text import enumerate_words
 
 LOOP = 3  # equal calls of one trial that count as a loop
+REPEATS = 3  # times that a passage stands at the end of an answer, one after the other, for it to count as running on
+_SHORTEST = 40  # characters of these together: an ellipsis or a short rule is no such passage
+_END = 2_000  # characters at the end of an answer that are looked at
 
 
 class FailureKind(StrEnum):
@@ -28,6 +31,7 @@ class FailureKind(StrEnum):
     LOOP = "loop (the same call again)"
     STEP_LIMIT = "step limit"
     EMPTY = "empty answer"
+    RAN_ON = "ran on until the limit of tokens"
     CALL_AS_TEXT = "call as text"
     PROSE = "prose without data"
     OTHER = "other action or answer"
@@ -69,11 +73,30 @@ def kind_of(trial: Trial) -> FailureKind:
         return FailureKind.STEP_LIMIT
     if not trial.answer.strip():
         return FailureKind.EMPTY
+    if trial.cut_off and repeats_itself(trial.answer):
+        return FailureKind.RAN_ON
     if is_call(trial.answer):
         return FailureKind.CALL_AS_TEXT
     if not any(call.ok and call.name is not None and call.problem is None for call in trial.calls):
         return FailureKind.PROSE
     return FailureKind.OTHER
+
+
+def repeats_itself(text: str) -> bool:
+    """Return whether a text ends in one passage again and again: three times at least, white space aside; where it
+    was cut off, the last time may have been only begun.
+
+    >>> repeats_itself("Well. " + "The function is called. " * 3 + "The fun")
+    True
+    >>> repeats_itself("The lamp in the hall is on. The lamp in the bedroom is on. The lamp in the cellar is on.")
+    False
+    """
+    end = " ".join(text.split())[-_END:]
+    for period in range(1, len(end) // REPEATS + 1):
+        size = max(period * REPEATS, _SHORTEST)
+        if size <= len(end) and end[-size:-period] == end[period - size :]:
+            return True
+    return False
 
 
 def count_failures(evidence: TrialSet, check: str) -> tuple[FailureCount, ...]:

@@ -125,8 +125,14 @@ class LoadedTrials:
     rows: Mapping[tuple[str, str, str], int]
 
 
-def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
-    """Read every trial that counts for a subject."""
+def load_trials(store: Store, spec: StudySpec, judges: Mapping[str, str] | None = None) -> LoadedTrials:
+    """Read every trial that counts for a subject.
+
+    Args:
+        store: the study's file.
+        spec: the subject.
+        judges: grader's name → the model that it stands for today, where that is known.
+    """
     scenarios = {scenario.digest: scenario for scenario in spec.scenarios}
     if any(digest not in scenarios for (digest,) in store.rows("SELECT digest FROM scenarios")):
         # An older version, whose scenarios had fewer fields, stored the same scenario under another digest.
@@ -183,6 +189,7 @@ def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
             },
             stored=lambda check: stored_verdicts(store, check, rows, versions.get(check)),
             graders=spec.graders,
+            judges=judges or {},
         )
     return LoadedTrials(evidence, rows)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.checks import CHECKS
@@ -373,13 +373,24 @@ def _say_denied(evidence: TrialSet) -> list[str]:
     return [f"{said} A study that is to run them names them in allow_actions."]
 
 
-def _say_judged(evidence: TrialSet, grader: ModelGrader) -> str:
-    """Return who judged, and what is known of how far it agrees with people."""
+def _say_judged(evidence: TrialSet, grader: ModelGrader) -> list[str]:
+    """Return who judged, what is known of how far it agrees with people, and which verdicts are of another model."""
+    by, now = evidence.judged_by(grader), evidence.judges.get(grader.name)
     try:
         known = agreement(evidence, grader).sentence
     except EvidenceError:
         known = "its agreement with people is unknown; label some trials: study.label"
-    return f"{grader.label} is judged by {grader.model}; {known}."
+    said = [f"{grader.label} is judged by {enumerate_words(sorted(by)) or grader.model}; {known}."]
+    if len(by) > 1:
+        each = enumerate_words([f"{number:,} of {judge}" for judge, number in by.most_common()])
+        said.append(f"{grader.label}: its figures mix the verdicts of several models: {each}.")
+    stale = sum(number for judge, number in by.items() if judge != now)
+    if now is not None and stale:
+        others = f"{count(stale, 'verdict')} of {by.total():,} {'is' if stale == 1 else 'are'} not of {now}"
+        said.append(
+            f"{grader.label}: {others}, for which {grader.model} stands now; study.judge() asks it about these trials."
+        )
+    return said
 
 
 def warnings(
@@ -393,7 +404,7 @@ def warnings(
         names = [name for name in evidence.tried if evidence.sources[name] == source]
         whose = "These trials" if len(names) == len(evidence.tried) else f"The trials of {', '.join(names)}"
         told.append(f"{whose} are {source}. {_STAND_INS[source]}")
-    told += map(partial(_say_judged, evidence), evidence.graders)
+    told += [said for grader in evidence.graders for said in _say_judged(evidence, grader)]
     judged = {grader.name for grader in evidence.graders}
     for name in evidence.checks:
         if name not in CHECKS and name not in judged:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.store.event_codec import facts_text
+from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord
 from reyn_jupyter.outputs.frames.parquet import write_parquet
 from reyn_jupyter.support.user_errors import UserError
 
@@ -93,6 +94,8 @@ def _lines(evidence: TrialSet) -> Iterable[str]:
             verdicts[name] = {"kind": verdict.kind, "value": verdict.value, "reason": verdict.reason}
             if name in judged and verdict.evidence:
                 verdicts[name]["reply"] = verdict.evidence[0]
+                record = JudgementRecord.found_in(verdict.evidence)
+                verdicts[name] |= {} if record is None else {"judge": record.judge, "form": record.form}
         data = {**json.loads(facts_text(trial)), "family": scenario.family, "verdicts": verdicts}
         yield json.dumps(data) + "\n"
 

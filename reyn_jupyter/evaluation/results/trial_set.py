@@ -20,6 +20,7 @@ from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
@@ -49,6 +50,7 @@ class TrialSet:
         provenance: versions, dates, hashes, notes.
         stored: the verdicts that the file keeps of a check, by variant, trial's key and source.
         graders: the models that judge answers, each a check among `checks`.
+        judges: grader's name → the model that it stands for today, where that is known.
     """
 
     suite: str
@@ -63,6 +65,7 @@ class TrialSet:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     stored: Callable[[str], Mapping[tuple[str, str, str], Verdict]] = lambda _: {}
     graders: tuple[ModelGrader, ...] = ()
+    judges: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def by_variant(self) -> dict[str, list[Trial]]:
@@ -127,6 +130,11 @@ class TrialSet:
 
         title = f"{judge.label} by people" if by_people else judge.label
         return Check(name, title, judge.rubric, grade, version=judge.version)
+
+    def judged_by(self, grader: ModelGrader) -> Counter[str]:
+        """Return the models whose verdicts of a grader are shown, and how many each gave; see `judge_identity`."""
+        records = (JudgementRecord.found_in(each.evidence) for each in self.verdicts(grader.name).values())
+        return Counter(each.judge for each in records if each is not None)
 
     def verdicts(self, check: str) -> dict[str, Verdict]:
         """Trial key → verdict, for every trial that can be graded."""

@@ -131,7 +131,7 @@ def _last_reply(trace: Trace) -> ModelReplied | None:
 
 
 def effort(trace: Trace) -> dict[str, Any]:
-    """Return the fields of a trial that say what was offered, what it took and who answered."""
+    """Return the fields of a trial that say what was offered, what it took, who answered and whether to the end."""
     replies = [step.replied for step in trace.steps if step.replied is not None]
     answered = [reply for reply in replies if reply.error is None]
     costs = [reply.cost for reply in answered]
@@ -139,6 +139,7 @@ def effort(trace: Trace) -> dict[str, Any]:
     prints = dict.fromkeys(reply.fingerprint for reply in replies if reply.fingerprint)
     return {
         "surface": offered_surface(trace),
+        "cut_off": bool(answered) and answered[-1].finish_reason == "length",
         "model_calls": len(replies),
         "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
         "completion_tokens": sum(reply.completion_tokens for reply in replies),

@@ -91,6 +91,8 @@ class Trial(FrozenModel):
         outcome: "error" (the model or its provider failed), "timeout", "limit" (steps, tokens, cost,
             context) or "ok".
         calls: every tool call, in order.
+        cut_off: whether the model's last reply reached its limit of tokens; None where the version that ran the trial
+            did not record it.
         helped: how often the harness helped, by kind (see `Help`; "shrunk" counts messages that were shortened to fit
             the context), kinds with 0 left out; None where the version that ran the trial did not record it.
         denied: the actions that were denied because they act outside the workspace and the study does not allow them.
@@ -113,6 +115,7 @@ class Trial(FrozenModel):
     outcome: Outcome = "ok"
     error: str | None = None
     answer: str = ""
+    cut_off: bool | None = None
     calls: tuple[CallFact, ...] = ()
     denied: tuple[str, ...] = ()
     helped: Mapping[str, int] | None = None

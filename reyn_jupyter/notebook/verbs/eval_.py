@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -17,7 +18,9 @@ from reyn_jupyter.sessions.session import Session
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.results.report import Report
+    from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.evaluation.run.progress import RunSummary
+    from reyn_jupyter.evaluation.study import Study
 
 
 class EvalOptions(Options):
@@ -60,6 +63,16 @@ class EvalOptions(Options):
     budget: Annotated[
         float | None, Option(takes="USD"), Field(gt=0, allow_inf_nan=False, description="US dollars at most")
     ] = None
+    judge_budget: Annotated[
+        float | None,
+        Option(takes="USD"),
+        Field(
+            gt=0,
+            allow_inf_nan=False,
+            description="US dollars at most for each model grader of the suite, apart from the trials",
+        ),
+    ] = None
+    no_judge: Annotated[bool, Option(), Field(description="leave the suite's model graders unasked")] = False
     file: Annotated[
         str | None,
         Option(takes="FILE"),
@@ -104,6 +117,8 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
         budget=Budget(usd=options.budget) if options.budget is not None else None,
     )
     with study:
+        if not options.no_judge:
+            _refuse_unusable_graders(study)
         summary = study.run(
             *chosen,
             repeats=options.repeats,
@@ -111,7 +126,28 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
             stop=options.stop,
             check=options.check,
         )
-        return study.report() if study.evidence.tried else summary
+        ends: tuple[str, ...] = ()
+        if summary.ended == "complete" and not options.no_judge:
+            ends = _judge(study, Budget(usd=options.judge_budget))
+        if not study.evidence.tried:
+            return summary
+        report = study.report()
+        return replace(report, warnings=(*ends, *report.warnings))
+
+
+def _refuse_unusable_graders(study: Study) -> None:
+    """Refuse model graders that cannot be asked, before a trial costs anything."""
+    try:
+        study.check_graders()
+    except ModelError as error:
+        said = f"{error.message} {error.hint}".rstrip()
+        raise ReynError(said, "--no-judge leaves the graders unasked.") from error
+
+
+def _judge(study: Study, budget: Budget) -> tuple[str, ...]:
+    """Let the suite's model graders judge the answers; return where one did not come to its end, a sentence each."""
+    found = zip(study.parts.spec().graders, study.judge(budget=budget), strict=True)
+    return tuple(f"{grader.name}: {judged!r}" for grader, judged in found if judged.left)
 
 
 def _parts(text: str | None) -> list[str]:

@@ -8,6 +8,9 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,9 @@ import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.store.study_file import StoreError
-from reyn_jupyter.models.base import ModelError, Request, Response, Usage
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.models.base import ErrorKind, ModelError, Request, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, small
 from tests.evaluation.trial_support import Scripts
@@ -170,8 +175,8 @@ def test_an_answer_that_grades_itself_is_material_and_its_echo_is_no_verdict(ans
         )  # an echo before the judge's own word
         made.judge(again=True)
         assert {each.kind for each in helpful(made)} == {"fail"}
-    keys = {key_of(request) for request in judge.requests}
-    assert len(keys) == len(judge.requests)
+    assert len({key_of(request) for request in judge.requests}) == 2  # one a pass
+    assert len({request.messages[1].content.split()[-1] for request in judge.requests}) == len(judge.requests)
     for request in judge.requests:
         rules, material = (message.content for message in request.messages)
         (mark,) = set(re.findall(r"BEGIN (\w+)", rules))
@@ -201,6 +206,17 @@ def test_a_reply_that_never_ends_is_given_up_and_the_verdict_behind_it_counts(
     assert 0 < sum(begun) < 200_000_000
 
 
+MADE_UP = {
+    "judge": "judge",
+    "form": "words",
+    "calls": -9,
+    "tokens": -9,
+    "usd": -9.0,
+    "unpriced": -9,
+    "finish_reason": "",
+}
+
+
 @pytest.mark.parametrize("evidence", ["[]", "null", '["reply", "{}"]', '["reply", "' + "[" * 100_000 + '"]'])
 def test_a_verdict_that_somebody_made_up_is_told_and_takes_nothing_off_what_was_spent(
     tmp_path: Path, evidence: str
@@ -209,7 +225,7 @@ def test_a_verdict_that_somebody_made_up_is_told_and_takes_nothing_off_what_was_
         made.run(BASE, repeats=1)
         made.judge()
         change = "UPDATE verdicts SET evidence = ? WHERE \"check\" = 'helpful' AND trial = 1"
-        made.parts.store.rows(change, ('["", "{\\"tokens\\": -9, \\"usd\\": -9.0}"]',))
+        made.parts.store.rows(change, (json.dumps(["", json.dumps(MADE_UP)]),))
         assert made.judge(budget=reyn.Budget(usd=0.03), again=True)[0].judged == 0
         made.parts.store.rows(change, (evidence,))
         with pytest.raises(StoreError, match="a verdict of helpful cannot be read"):
@@ -227,6 +243,198 @@ def test_judging_is_counted_and_limited_apart_from_the_trials() -> None:
         rest = made.judge()[0]
         assert (rest.judged + first.judged, rest.left) == (4, 0) and rest.tokens == 120 * rest.judged
         assert made.spent == before and made.report().efforts["base"].model_calls == 1
+
+
+def test_a_budget_counts_the_judgements_whose_verdicts_were_replaced() -> None:
+    with study(None, Judge(says("pass"))) as made:
+        made.run(BASE, repeats=1)
+        assert made.judge()[0].judged == 4
+        most = reyn.Budget(usd=0.065)
+        second = made.judge(again=True, budget=most)[0]
+        assert (second.judged, second.usd) == (2, pytest.approx(0.02)) and "0.065 dollars" in second.reason
+        assert made.judge(again=True, budget=most)[0].judged == 0
+        assert made.judge(again=True, budget=reyn.Budget(calls=8))[0].judged == 2
+
+
+class Schemas(Judge):
+    """A provider that takes such forms of a reply, and refuses the others."""
+
+    def __init__(self, takes: Any, kind: ErrorKind = "bad_request") -> None:
+        super().__init__(says("pass"))
+        self.takes, self.kind = takes, kind
+
+    async def complete(self, request: Request, on_text: Any = None) -> Response:
+        response = await super().complete(request, on_text)
+        if not self.takes(request.parameters.get("response_format")):
+            raise ModelError(self.kind, "No such form.")
+        return response
+
+
+BOUND = "maxLength"
+
+
+@pytest.mark.parametrize(
+    ("takes", "asked", "by_schema"),
+    [
+        (lambda form: True, 12, 12),
+        (lambda form: BOUND not in str(form), 12 + 1, 12),
+        (lambda form: form is None, 12 + 2, 0),
+    ],
+    ids=["any schema", "no bound", "no schema"],
+)
+@pytest.mark.parametrize("kind", ["bad_request", "unsupported"])
+def test_a_verdict_is_asked_for_by_schema_and_in_words_where_a_provider_refuses_it(
+    takes: Any, asked: int, by_schema: int, kind: ErrorKind
+) -> None:
+    judge = Schemas(takes, kind)
+    with study(None, judge, count=12) as made:
+        made.run(BASE, repeats=1)
+        (summary,) = made.judge(
+            budget=reyn.Budget(usd=1)
+        )  # of an unknown price, so that the first runs alone
+        assert (summary.judged, summary.by_schema, summary.failed) == (12, by_schema, 0)
+        assert len(judge.requests) == asked  # what was refused is not tried again
+        held = "schema" if by_schema else "words"
+        assert {json.loads(each.evidence[-1])["form"] for each in helpful(made)} == {held}
+    sent = judge.requests[0].parameters["response_format"]
+    assert sent["json_schema"]["schema"]["properties"]["key"]["enum"] == [key_of(judge.requests[0])]
+
+
+def test_a_provider_that_leaves_a_schema_out_gave_its_verdict_in_words() -> None:
+    judge = Judge(lambda request: f"My word:\n{says('fail')(request).text}")
+    with study(None, judge) as made:
+        made.run(BASE, repeats=1)
+        (summary,) = made.judge()
+        assert (summary.judged, summary.by_schema, summary.unreadable) == (4, 0, 0)
+
+
+def test_a_grader_that_asks_for_a_form_of_its_own_is_sent_no_other() -> None:
+    own = {"response_format": {"type": "json_object"}}
+    judge = Judge(says("pass"))
+    with study(None, judge, graders=(HELPFUL.model_copy(update={"parameters": own}),)) as made:
+        made.run(BASE, repeats=1)
+        made.judge()
+    assert {str(request.parameters) for request in judge.requests} == {str(own)}
+
+
+def test_another_model_behind_the_same_name_is_asked_again_and_the_report_says_whose_verdicts_there_are(
+    tmp_path: Path,
+) -> None:
+    def judge(label: str, verdict: str) -> Judge:
+        made = Judge(says(verdict))
+        made._label = label
+        return made
+
+    with study(tmp_path / "s.sqlite", judge("first", "pass")) as made:
+        made.run(BASE, repeats=1)
+        made.judge()
+        assert "helpful is judged by first; " in str(made.report()) and "not of" not in str(made.report())
+    with study(tmp_path / "s.sqlite", judge("second", "fail")) as made:
+        said = "helpful: 4 verdicts of 4 are not of second, for which judge stands now; study.judge() asks it"
+        assert said in str(made.report())
+        assert made.judge(budget=reyn.Budget(calls=5))[0].judged == 1
+        said = str(made.report())
+        assert "helpful: its figures mix the verdicts of several models: 3 of first and 1 of second." in said
+        assert "helpful: 3 verdicts of 4 are not of second" in said
+    with reyn.Study.open(tmp_path / "s.sqlite") as read:
+        assert "mix the verdicts" in str(read.report()) and "not of" not in str(read.report())
+    with study(tmp_path / "s.sqlite", judge("second", "fail")) as made:
+        assert made.judge()[0].judged == 3
+        said = str(made.report())
+        assert "helpful is judged by second; " in said and "mix" not in said and "not of" not in said
+        assert made.judge()[0].judged == 0
+        lines = made.export(tmp_path / "t.jsonl").read_text("utf-8").splitlines()
+        assert {json.loads(line)["verdicts"]["helpful"]["judge"] for line in lines} == {"second"}
+
+
+@pytest.mark.parametrize("parameters", ["", "{temperature: 1}"])
+def test_a_tier_is_resolved_when_it_judges(tmp_path: Path, parameters: str) -> None:
+    more = f", parameters: {parameters}" if parameters else ""
+    entry = f"{{model: openai/some-judge, api_base: 'http://127.0.0.1:9/v1'{more}}}"
+    (tmp_path / "reyn.yaml").write_text(f"models:\n  strong: {entry}\n", "utf-8")
+    Trust(StateFolder(tmp_path)).trust()
+    grader = HELPFUL.model_copy(update={"model": "strong"})
+    with reyn.Study(None, small(1, graders=(grader,)), root=tmp_path) as made:
+        (judge,) = made.parts.judges_now().values()
+    assert judge.startswith("openai/some-judge at 127.0.0.1") and ("temperature" in judge) == bool(parameters)
+
+
+def test_what_arrived_before_an_interrupt_is_kept_and_counted() -> None:
+    class Arriving(Judge):
+        """Its replies arrive together with the interrupt, when no thread is free to store them."""
+
+        async def complete(self, request: Request, on_text: Any = None) -> Response:
+            response = await super().complete(request, on_text)
+            if len(self.requests) == 4:
+                loop = asyncio.get_running_loop()
+                for _ in range(40):
+                    loop.run_in_executor(None, time.sleep, 0.05)
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.3)  # so that the cancellation waits in the loop's queue
+                self.arrived.set()
+            await self.arrived.wait()
+            return response
+
+    judge = Arriving(says("pass"))
+    judge.arrived = asyncio.Event()
+    with study(None, judge, count=12) as made:
+        made.run(BASE, repeats=1)
+        (summary,) = made.judge()
+        assert summary.interrupted and len(judge.requests) == 4
+        assert (summary.judged, summary.left, summary.tokens) == (4, 8, 480)
+        assert sum(each.value == 1.0 for each in helpful(made)) == 4
+
+
+def test_an_interrupt_ends_the_judging_and_asks_no_further_grader() -> None:
+    class Striking(Judge):
+        async def complete(self, request: Request, on_text: Any = None) -> Response:
+            await super().complete(request, on_text)
+            if len(self.requests) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(600)
+            raise AssertionError
+
+    judge = Striking(says("pass"))
+    second = HELPFUL.model_copy(update={"name": "second"})
+    with study(None, judge, graders=(HELPFUL, second)) as made:
+        made.run(BASE, repeats=1)
+        found = made.judge()
+        assert [(each.interrupted, each.judged, each.left) for each in found] == [(True, 0, 4)] * 2
+        assert len(judge.requests) == 4 and all("Interrupted" in each.reason for each in found)
+
+
+STRUCK = """
+import asyncio, signal, threading
+from reyn_jupyter.sessions.assembly import ENGINE
+from tests.evaluation.judging.test_judge import BASE, Judge, says, study
+
+class Silent(Judge):
+    async def complete(self, request, on_text=None):
+        begun.set()
+        await asyncio.Event().wait()
+
+begun, loop = threading.Event(), ENGINE.loop
+wake = loop.call_soon_threadsafe
+
+def struck(*given):
+    loop.call_soon_threadsafe = wake
+    wake(*given)
+    assert begun.wait(30)
+    signal.raise_signal(signal.SIGINT)
+
+made = study(None, Silent(says("pass")))
+made.run(BASE, repeats=1)
+loop.call_soon_threadsafe = struck
+print(made.judge())
+"""
+
+
+def test_an_interrupt_at_the_very_start_of_a_pass_leaves_nothing_behind_at_the_end_of_the_interpreter() -> (
+    None
+):
+    done = subprocess.run([sys.executable, "-c", STRUCK], capture_output=True, text=True, timeout=120)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "4 trials left" in done.stdout and "Interrupted" in done.stdout
 
 
 def test_an_interrupt_keeps_what_was_judged_and_the_next_time_goes_on() -> None:

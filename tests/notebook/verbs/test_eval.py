@@ -10,6 +10,7 @@ import pytest
 
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.notebook import completion
+from tests.support.openai_server import Answer, OpenAIServer
 
 Run = Callable[[str], str]
 OWN = """
@@ -115,6 +116,46 @@ def test_a_suite_without_variants_is_tried_with_the_defaults(run: Run, workspace
     (workspace / "own.yaml").write_text(OWN, "utf-8")
     assert "own · 2 trials" in run("%reyn eval own.yaml -m simulator")
     assert "suggests no variants" in run("%reyn eval own.yaml -m simulator --variants generic-1x")
+
+
+def own_suite(workspace: Path, model: str) -> None:
+    judge = f"checks: [{{grade: helpful, model: {model}, rubric: It names a next step.}}]\n"
+    (workspace / "own.yaml").write_text(OWN + judge, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [("openai/gpt-4o-mini", "OPENAI_API_KEY is not set"), ("strong", "No model is configured for the tier")],
+)
+def test_a_grader_that_cannot_be_asked_is_refused_before_a_trial_and_left_out_at_a_word(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, model: str, said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    own_suite(workspace, model)
+    line = "%reyn eval own.yaml -m simulator --repeats 1 --file a.sqlite"
+    printed = run(line)
+    assert "The model grader 'helpful': " in printed and said in printed
+    assert "--no-judge leaves the graders unasked." in printed and "Traceback" not in printed
+    with Study.open(workspace / "a.sqlite") as study:
+        assert study.spent.trials == 0
+    assert "own · 1 trial" in run(f"{line} --no-judge")
+
+
+def test_model_graders_are_asked_after_the_trials_and_what_they_leave_is_told(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_suite(workspace, "openai/gpt-4o-mini")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
+    with OpenAIServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        server.otherwise = Answer("It passes.")
+        line = "%reyn eval own.yaml -m simulator --repeats 2 --file a.sqlite"
+        printed = run(f"{line} --judge-budget 0.0000001")
+        assert "helpful: 1 trial judged" in printed and "1 trial left" in printed
+        assert "helpful: " not in run(line).partition("helpful is judged by")[0]
+        assert len(server.requests) == 2
+    with Study.open(workspace / "a.sqlite") as study:
+        assert study.evidence.judged_by(study.evidence.graders[0]).total() == 2
 
 
 def test_a_folder_of_studies_that_cannot_be_made_is_named(run: Run, workspace: Path) -> None:
