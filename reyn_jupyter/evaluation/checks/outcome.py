@@ -90,12 +90,14 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
 
 
 def _other_deeds(worked: Sequence[CallFact], scenario: Scenario) -> list[str]:
-    """Return what was done beside the needed steps that nobody asked for, a sentence each."""
+    """Return what was done beside the needed steps that nobody asked for, a sentence each. Where a scenario says what
+    may not be done, no distractor may be either."""
     accepted = [call for step in scenario.gold.steps for call in step]
     done = [
         call
         for call in worked
-        if call.name in scenario.no_other and all(fault(call, each) is not None for each in accepted)
+        if (call.name in scenario.no_other or (scenario.no_other and call.distractor))
+        and all(fault(call, each) is not None for each in accepted)
     ]
     return [f"{name_of(call)} was called too, with {shorten(repr(call.args), _SHOWN)}" for call in done]
 
