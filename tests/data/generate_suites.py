@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.arguments.preparation import prepare
+from reyn_jupyter.evaluation.plan.distractors import ANYTHING
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT
 from reyn_jupyter.evaluation.plan.tool_records import read_records
@@ -43,16 +44,6 @@ PER_SIDE = 100  # answerable, and as many unanswerable, of `abstention`
 SIZES = (20, 200, 2000)  # of the catalogs of `surface`
 REQUESTS = 40  # of `surface`, over as many actions as its smallest catalog holds
 FAR = 0.7  # distractors are drawn from this share of the actions: those least like the request and its action
-_FOR_ANYTHING = """
-HNA_WQA.query HNA_WQA.search buscar_internet duck_duck_go duck_duck_go.search search_engine.query search_google
-search_on_google search_web search_web_tool tavily_search_results_json web_search search_local_docs
-search_tool.query chat_completions code_solver.query english_llm help_me message_chatgpt multilingual_llm
-answer_question ask_to_user handover_to_agent handover_to_human_agent question.ask transfer_to_human_agent
-cmd_controller.execute get_response get_url_content http_request make_webapi_call performDataFetch requests.get
-sendHttpRequest send_get_request
-"""
-# May be tried for nearly any request: who has one need not give up.
-ANYTHING = frozenset(_FOR_ANYTHING.split())
 # Labels that miss a part of their request: it asks for the square roots of what the two labelled calls give.
 INCOMPLETE = frozenset({"parallel_multiple_84"})
 # Found by two rules, and read: each number of a request stands in its label, and each year of a label in its request.

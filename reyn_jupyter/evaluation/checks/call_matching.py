@@ -199,12 +199,13 @@ def _nearest_fault(step: Sequence[AcceptedCall], calls: Sequence[CallFact]) -> s
 
 
 def other_calls(scenario: Scenario, calls: Sequence[CallFact]) -> list[CallFact]:
-    """Return the calls that a scenario forbids beside the accepted ones, see `Scenario.no_other`."""
+    """Return the calls that a scenario forbids beside the accepted ones, see `Scenario.no_other`. Where it forbids any,
+    no distractor may be called either."""
     return [
         call
         for call in calls
         if call.name is not None
-        and scenario.forbids_other(call.name)
+        and (scenario.forbids_other(call.name) or (scenario.no_other and call.distractor))
         and not any(_serves(call, step, arguments=True) for step in scenario.gold.steps)
     ]
 

@@ -105,6 +105,7 @@ class Catalog:
             resources are not narrowed.
         pinned: the categories that it holds of those that the factories make; all of them when None. A category that
             is installed later is then in no stored catalog.
+        distractors: qualified names of the actions that fill it up (`filled`).
 
     Example:
         >>> catalog = Catalog.from_records([{"name": "get_time", "parameters": {"type": "dict"}}])
@@ -119,6 +120,7 @@ class Catalog:
     types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     pinned: frozenset[str] | None = None
     operations: frozenset[str] | None = None
+    distractors: frozenset[str] = frozenset()
 
     @classmethod
     def from_records(
@@ -229,6 +231,31 @@ class Catalog:
             self,
             fixed=tuple(category for category in self.fixed if category.name not in left),
             left_out=self.left_out | left,
+        )
+
+    def filled(self, records: Sequence[ToolRecord], category: str, capability: str) -> Catalog:
+        """Return the catalog with these records too, as distractors with recording handlers.
+
+        Args:
+            records: with entries that the category does not hold.
+            category, capability: where they go; a category of records that the catalog has goes on as it is.
+
+        Raises:
+            ValueError: the category is there, and is an installed one.
+        """
+        before = next((each for each in self.fixed if each.name == category), None)
+        if before is None and category in self.snapshot.slices:
+            raise ValueError(f"the category {category!r} is an installed one, which no record can stand in")
+        made = before or Category(category, capability)
+        made = replace(made, operations=(*made.operations, *map(_operation, records)))
+        names = {record.id: f"{category}{SEPARATOR}{record.entry}" for record in records}
+        types = {names[record.id]: MappingProxyType(dict(record.types)) for record in records if record.types}
+        return replace(
+            self,
+            fixed=(*(each for each in self.fixed if each is not before), made),
+            names=MappingProxyType({**names, **self.names}),
+            types=MappingProxyType({**self.types, **types}),
+            distractors=self.distractors | frozenset(names.values()),
         )
 
     def only(self, operations: Collection[str]) -> Catalog:

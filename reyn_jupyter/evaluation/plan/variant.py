@@ -18,8 +18,8 @@ from reyn_jupyter.models.base import canonical
 
 
 class Variant(Stated):
-    """A model and how it is held to the catalog. Each field but the first three and `without` is the router
-    setting of that name.
+    """A model and how it is held to the catalog. Each field but the first three, `without` and
+    `catalog_size` is the router setting of that name.
 
     Args:
         name: what tables call it.
@@ -27,6 +27,8 @@ class Variant(Stated):
         parameters: sent with every request (temperature, seed, max_tokens).
         reinforcement: how often the list-first mandate is placed.
         without: categories that its trials are not offered, of those in a scenario's catalog.
+        catalog_size: actions that a trial's catalog is filled up to, with recorded actions that do not do what is asked
+            (`distractors`); None leaves it as the scenario has it.
         reinforce_with: "mandate" says the same sentence each time, "reminder" a shorter one after the first.
 
     Raises:
@@ -62,6 +64,7 @@ class Variant(Stated):
     short_errors: bool = False
     search: bool = False
     without: tuple[str, ...] = ()
+    catalog_size: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=8, ge=1, le=1000)
     writes_per_completion: int = Field(default=50, ge=1, le=10_000)
 

@@ -167,7 +167,9 @@ class Recommendation:
             if variant.search
             else "without search_actions, which a session with an embedding model offers (search=True tries it)"
         )
-        return f"Tried {search}, and with at most {variant.max_steps} steps a turn; neither is written to reyn.yaml."
+        said = f"Tried {search}, and with at most {variant.max_steps} steps a turn; neither is written to reyn.yaml."
+        filled = f" The catalogs were filled up to {variant.catalog_size} actions."
+        return said + filled if variant.catalog_size is not None else said
 
     @property
     def yaml(self) -> str:
@@ -219,6 +221,8 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
     own = [variant for variant in tried if variant.model == wanted]
     if not own:
         raise RecommendationError(f"There are no trials of {wanted!r}; there are of {', '.join(models)}.")
+    aside = [each.name for each in own if each.catalog_size != own[0].catalog_size]
+    own = [each for each in own if each.catalog_size == own[0].catalog_size]
     sources = {evidence.sources[variant.name] for variant in own}
     if len(sources) > 1:
         raise RecommendationError(
@@ -249,7 +253,7 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
         rivals,
         _confidence(evidence, chosen, others, decides),
         evidence.check(decides).title,
-        (*_warnings(evidence, candidates, rivals), *slight),
+        (*_warnings(evidence, candidates, rivals), *slight, *_other_size(own[0], aside)),
     )
 
 
@@ -264,6 +268,13 @@ def _candidates(
     aside = [each.variant.name for each in found if each not in kept]
     said = f"{', '.join(aside)}: fewer than {FEW} scenarios were tried, so not considered."
     return sorted(kept, key=lambda each: (-each.rate.estimate, each.tokens)), (said,) if aside else ()
+
+
+def _other_size(first: Variant, aside: list[str]) -> tuple[str, ...]:
+    """Return what is said of variants that were tried on catalogs of another size: no setting changes a catalog."""
+    if not aside:
+        return ()
+    return (f"{', '.join(aside)}: tried on catalogs of another size than {first.name}, so not considered.",)
 
 
 def _candidate(evidence: TrialSet, variant: Variant, check: str) -> Candidate:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The columns of a table of trials: before its checks, and after them; between them the kinds of help.
-_TRIED = ("variant", "scenario", "family", "repeat", "phrasing", "source", "outcome")
+_TRIED = ("variant", "catalog_size", "scenario", "family", "repeat", "phrasing", "source", "outcome")
 _FACTS = ("model_calls", "prompt_tokens", "completion_tokens", "cost", "seconds", "retries", "model", "host",
           "fingerprints", "catalog", "code", "started", "error", "answer", "key")  # fmt: skip
 _HELP = tuple(f"help_{kind}" for kind in HELP_WORDS)
@@ -175,7 +175,8 @@ class TrialTable:
         found["started"] = pd.to_datetime(found["started"], unit="s", utc=True)
         # As objects they would be left out of a mean, and "no price" would be no number.
         kinds = {column: "float64" if check.numeric else "boolean" for column, check in graded.items()}
-        return found.astype({**kinds, **dict.fromkeys(_HELP, "float64"), "cost": "float64"})
+        numbers = {**dict.fromkeys(_HELP, "float64"), "cost": "float64", "catalog_size": "Int64"}
+        return found.astype({**kinds, **numbers})
 
     def _row(self, trial: Trial, columns: list[str], checks: Mapping[str, Check]) -> list[Any]:
         scenario = self._evidence.scenarios[trial.scenario]
@@ -185,7 +186,14 @@ class TrialTable:
             column: None if trial.helped is None else trial.helped.get(kind, 0)
             for column, kind in zip(_HELP, HELP_WORDS, strict=True)
         }
-        row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **helped, **graded}
+        size = self._evidence.variants[trial.variant].catalog_size
+        row: Mapping[str, Any] = {
+            "catalog_size": size,
+            "family": scenario.family,
+            "fingerprints": marks,
+            **helped,
+            **graded,
+        }
         return [row[name] if name in row else getattr(trial, name) for name in columns]
 
     def _where(self, check: str, kind: str) -> TrialTable:

@@ -53,6 +53,10 @@ def load_suite(name: str | Path) -> Suite:
         raise SuiteError(f"there is no suite {str(name)!r}{hint} A suite of your own is a .yaml file.")
     places, suite = read_suite(path)
     check_suite(suite, places)
+    if any(variant.catalog_size is not None for variant in suite.variants.values()):
+        from reyn_jupyter.evaluation.suites.consistency import check_sizes
+
+        check_sizes(suite)
     return suite
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import prepare
@@ -15,6 +16,8 @@ from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check
 from reyn_jupyter.evaluation.models.gold_arguments import written_out
+from reyn_jupyter.evaluation.plan.distractors import require_size
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
 from reyn_jupyter.evaluation.suites.templates import memory_entries
@@ -46,6 +49,18 @@ def check(suite: Suite, places: Mapping[str, str]) -> None:
             for problem in problems(scenario, snapshot):
                 where = places.get(scenario.id, f"suite {suite.name!r}")
                 raise SuiteError(f"{where}, scenario {scenario.id!r}, {problem}")
+
+
+def check_sizes(suite: Suite) -> None:
+    """Raise SuiteError for a variant whose `catalog_size` a catalog of the suite cannot have."""
+    catalogs = {name: suite.catalog(name) for name in {scenario.catalog for scenario in suite.scenarios}}
+    for variant in suite.variants.values():
+        narrowed = {name: catalog.without(variant.without) for name, catalog in catalogs.items()}
+        require_size(variant, suite.scenarios, partial(_catalog_of, narrowed))
+
+
+def _catalog_of(catalogs: Mapping[str, Catalog], scenario: Scenario) -> Catalog:
+    return catalogs[scenario.catalog]
 
 
 def _check_claim(suite: Suite, claim: Claim) -> None:

@@ -1,7 +1,8 @@
 """The version of the code that trials are pooled by.
 
 Invariant: it moves with whatever the outcome of a trial depends on. That is everything below this room, and of this
-room the folders of what is tried, of the trial itself and of the models that a study brings along; what runs, stores,
+room the folders of what is tried, of the trial itself and of the models that a study brings along, with the actions
+that catalogs are filled up with; what runs, stores,
 grades and shows trials is left out.
 """
 
@@ -21,6 +22,7 @@ _ABOVE = (
     "static",
 )  # and this room, but for the folders below
 _FOLDERS = ("evaluation/plan", "evaluation/trial", "evaluation/models")
+_DISTRACTORS = "evaluation/suites/data/bfcl/actions.jsonl.gz"
 
 
 @cache
@@ -32,4 +34,5 @@ def code_version() -> str:
     for name in (*rooms, *_FOLDERS):
         for path in sorted((package / name).rglob("*.py")):
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    digest.update((package / _DISTRACTORS).read_bytes())
     return f"{versions()['reyn-jupyter']}+{digest.hexdigest()[:12]}"

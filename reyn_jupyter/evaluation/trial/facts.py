@@ -6,6 +6,7 @@ neither good nor bad, and whatever the model itself did is no error of the trial
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -24,9 +25,13 @@ _OVERFLOW = "context_too_long"
 _LISTING = frozenset({"list_actions", "search_actions"})
 
 
-def call_facts(trace: Trace) -> tuple[CallFact, ...]:
-    """Return every tool call of a run, in order."""
-    return tuple(_call(call) for call in trace.calls)
+def call_facts(trace: Trace, distractors: Collection[str] = ()) -> tuple[CallFact, ...]:
+    """Return every tool call of a run, in order.
+
+    Args:
+        distractors: the actions that fill the catalog up, by qualified name.
+    """
+    return tuple(_call(call, distractors) for call in trace.calls)
 
 
 def denied_actions(trace: Trace) -> tuple[str, ...]:
@@ -51,7 +56,7 @@ def offered_surface(trace: Trace) -> Surface:
     return "flat" if trace.started.settings.get("surface") == "flat" else "universal"
 
 
-def _call(call: Call) -> CallFact:
+def _call(call: Call, distractors: Collection[str]) -> CallFact:
     resolved, finished = call.resolved, call.finished
     error = finished.error if finished is not None and not finished.ok else None
     return CallFact(
@@ -64,6 +69,7 @@ def _call(call: Call) -> CallFact:
         ok=None if finished is None else finished.ok,
         error=None if error is None else error[:LONGEST_ERROR],
         code=None if finished is None else finished.code,
+        distractor=resolved.name in distractors,
         listed=() if finished is None else _listed_names(resolved, finished.output),
     )
 

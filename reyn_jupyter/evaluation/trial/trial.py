@@ -56,6 +56,7 @@ class CallFact(FrozenModel):
         error: what it answered when it did not work (cut to 500 characters).
         code: the action's own name for that error, where it gave one.
         listed: the names that its answer listed, for listings, searches and the gate.
+        distractor: whether the action is one that the variant's `catalog_size` added to the scenario's.
     """
 
     step: int
@@ -68,6 +69,7 @@ class CallFact(FrozenModel):
     error: str | None = None
     code: str | None = None
     listed: tuple[str, ...] = ()
+    distractor: bool = False
 
 
 class FileFact(FrozenModel):
@@ -99,7 +101,7 @@ class Trial(FrozenModel):
         files: path → the file afterwards, for files that changed and for those that the scenario expects something of.
         model_calls, prompt_tokens, completion_tokens, cost (US dollars, None where unknown), seconds, retries: effort.
         model, host, fingerprints: who answered; more than one fingerprint means that the model changed meanwhile.
-        catalog: the hash of the frozen catalog.
+        catalog: the hash of the scenario's frozen catalog, without what a variant leaves out of it or adds.
         started: seconds since the epoch.
         run: the id of the run, whose events the study keeps.
     """

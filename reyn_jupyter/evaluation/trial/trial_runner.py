@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from cachetools import LRUCache
+
 from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.config.layers import from_mapping
+from reyn_jupyter.evaluation.plan.distractors import require_size, shipped_distractors
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
@@ -39,6 +42,7 @@ from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.files.scratch import Scratch
 
 TIMEOUT = 300.0  # seconds of one trial
+MOST_FILLED = 64  # catalogs with distractors that are kept
 FIRST_LOCAL = 3  # times that, for the first trial of a model on this machine
 
 
@@ -110,6 +114,7 @@ class TrialRunner:
         self._fixtures = SharedFixtures.in_folder(self._scratch, os.environ)
         self._indexing = asyncio.Lock()
         self._narrowed: dict[tuple[str, tuple[str, ...]], Catalog] = {}
+        self._filled: LRUCache[tuple[str, tuple[str, ...], int], Catalog] = LRUCache(MOST_FILLED)
         self._effective: dict[str, Effective] = {}
         self._templates: dict[str, Template] = {}
         from_mapping(self._config)
@@ -151,7 +156,8 @@ class TrialRunner:
         return self._answers.source(variant)
 
     def check(self, variant: Variant) -> None:
-        """See `ModelFactory.check`. Raises SuiteError, too: the variant leaves out a category that no catalog holds."""
+        """See `ModelFactory.check`. Raises SuiteError, too: the variant leaves out a category that no catalog holds, or
+        a scenario's catalog cannot have its size."""
         held = {name for catalog in self.catalogs.values() for name in catalog.snapshot.slices}
         for name in variant.without:
             if name not in held:
@@ -159,6 +165,7 @@ class TrialRunner:
                     f"variant {variant.name!r}: without: no catalog of the suite holds the category {name!r}; "
                     f"there are {', '.join(sorted(held))}"
                 )
+        require_size(variant, self.suite.scenarios, lambda scenario: self._narrow(scenario, variant))
         self._answers.check(variant)
 
     def provider(self, variant: Variant) -> str:
@@ -194,11 +201,12 @@ class TrialRunner:
         scenario, variant, began = plan.scenario, plan.variant, time.time()
         phrasing, prompt = scenario.prompt(plan.repeat)
         template = self._template(scenario)
+        offered = self._offered(scenario, variant)
         environment = TrialEnvironment(
             self._fixtures,
             scenario,
             template,
-            self._offered(scenario, variant),
+            offered,
             self._settings_of(variant),
             variant.behaviour_digest,
             trial_policy(self._settings_of(variant).settings, self.suite.allow_actions),
@@ -226,7 +234,7 @@ class TrialRunner:
             outcome=outcome,
             error=why,
             answer=trace.answer,
-            calls=call_facts(trace),
+            calls=call_facts(trace, offered.distractors),
             denied=denied_actions(trace),
             helped=help_counts(trace),
             files=files,
@@ -262,6 +270,16 @@ class TrialRunner:
 
     def _offered(self, scenario: Scenario, variant: Variant) -> Catalog:
         """Return the catalog that a trial is offered."""
+        narrowed, size = self._narrow(scenario, variant), variant.catalog_size
+        if size is None:
+            return narrowed
+        key = (scenario.digest, variant.without, size)
+        if key not in self._filled:
+            self._filled[key] = shipped_distractors().fill(scenario, narrowed, size)
+        return self._filled[key]
+
+    def _narrow(self, scenario: Scenario, variant: Variant) -> Catalog:
+        """Return a scenario's catalog without the categories that a variant leaves out."""
         if not variant.without:
             return self.catalogs[scenario.catalog]
         key = (scenario.catalog, variant.without)

@@ -13,7 +13,7 @@ from reyn_jupyter.evaluation.trial import code_version
 def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path: Path) -> None:
     package = Path(code_version.__file__).parents[2]
     copy = shutil.copytree(package, tmp_path / "package", ignore=lambda folder, names: [
-        name for name in names if not (Path(folder, name).is_dir() or name.endswith(".py"))
+        name for name in names if not (Path(folder, name).is_dir() or name.endswith((".py", ".gz")))
     ])  # fmt: skip
     spec = importlib.util.spec_from_file_location("copied", copy / "evaluation" / "trial" / "code_version.py")
     assert spec is not None and spec.loader is not None
@@ -27,7 +27,7 @@ def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path
     def moved(name: str) -> bool:
         copied.code_version.cache_clear()
         before = copied.code_version()
-        (copy / name).write_text((copy / name).read_text("utf-8") + "\n", "utf-8")
+        (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
         copied.code_version.cache_clear()
         return bool(copied.code_version() != before)
 
@@ -36,6 +36,7 @@ def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path
         "router/loop.py",
         "evaluation/plan/variant.py",
         "evaluation/models/gold_arguments.py",
+        "evaluation/suites/data/bfcl/actions.jsonl.gz",
     ):
         assert moved(name), name
     assert not moved("evaluation/results/report.py") and not moved("notebook/magic.py")
