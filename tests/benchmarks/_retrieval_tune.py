@@ -93,9 +93,8 @@ def decisions(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
 
 def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> ConfidenceModel:
     """A model from scratch. Every kind of catalog weighs what it is given, its answerable requests half of that."""
-    found = [
-        (group, group.features()) for group in groups(sets, default_set(), embedder, TUNING, words=words)
-    ]
+    drawn = groups(sets, default_set(), embedder, TUNING, words=words)
+    found = [(group, features) for group in drawn if (features := group.features())]
     counts: dict[tuple[str, str], int] = {}
     for group, features in found:
         key = group.kind, group.asked
