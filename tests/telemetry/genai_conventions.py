@@ -105,7 +105,7 @@ def check_value(key: str, value: Any) -> None:
     kind = float if key in DOUBLES else int if key in INTEGERS else list if key in ARRAYS else str
     assert type(value) is kind, (key, value)
     if key in SAID:
-        assert [error.message for error in schema(key).iter_errors(json.loads(value))] == []
+        assert [error.message for error in schema(key).iter_errors(json.loads(str(value)))] == []
 
 
 @cache
