@@ -359,4 +359,4 @@ class ActionEmbeddingIndex:
 
 def _language(index: Index, query: str) -> str:
     """Say that a request is in a language that is not found by; empty where it is, or where actions have its words."""
-    return "" if is_english(query) or index.known_share(query) >= _KNOWN else OTHER_LANGUAGE
+    return "" if index.known_share(query) >= _KNOWN or is_english(query) else OTHER_LANGUAGE

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from uuid import UUID
@@ -21,6 +21,8 @@ try:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as gen_ai
+    from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
@@ -89,16 +91,19 @@ class _Projection:
                 why=trace.error,
             )
             parent = context
+        descriptions = conventions.tool_descriptions(trace) if self.content else {}
         for step in trace.steps:
-            yield from self._step(trace, step, parent)
+            yield from self._step(trace, step, parent, descriptions)
 
-    def _step(self, trace: Trace, step: Step, parent: SpanContext | None) -> Iterator[ReadableSpan]:
+    def _step(
+        self, trace: Trace, step: Step, parent: SpanContext | None, descriptions: Mapping[str, str]
+    ) -> Iterator[ReadableSpan]:
         requested, replied = step.requested, step.replied
         if requested is not None:
             attributes = conventions.chat_attributes(trace, step, requested)
             end = replied.at if replied is not None else _cut_at(trace)
             yield self._span(
-                f"chat {attributes['gen_ai.request.model']}",
+                f"chat {attributes[gen_ai.GEN_AI_REQUEST_MODEL]}",
                 self._context(trace, f"model {step.number}"),
                 parent,
                 (requested.at, end),
@@ -106,23 +111,25 @@ class _Projection:
                 said=conventions.chat_content(requested, replied) if self.content else {},
                 error=conventions.chat_error(replied) if replied is not None else _cut_by(trace),
                 why=None if replied is None else replied.error,
-                kind=SpanKind.CLIENT if "server.address" in attributes else SpanKind.INTERNAL,
+                kind=SpanKind.INTERNAL if conventions.runs_here(attributes) else SpanKind.CLIENT,
             )
         for call in step.calls:
-            yield from self._call(trace, call, parent)
+            yield from self._call(trace, call, parent, descriptions)
 
-    def _call(self, trace: Trace, call: Call, parent: SpanContext | None) -> Iterator[ReadableSpan]:
+    def _call(
+        self, trace: Trace, call: Call, parent: SpanContext | None, descriptions: Mapping[str, str]
+    ) -> Iterator[ReadableSpan]:
         finished, context = call.finished, self._context(trace, f"call {call.id}")
         attributes = conventions.tool_attributes(call)
         if parent is None:
             attributes |= conventions.run_attributes(trace)
         yield self._span(
-            f"execute_tool {attributes['gen_ai.tool.name']}",
+            f"execute_tool {attributes[gen_ai.GEN_AI_TOOL_NAME]}",
             context,
             parent,
             (call.resolved.at, finished.at if finished is not None else _cut_at(trace)),
             attributes,
-            said=conventions.tool_content(call) if self.content else {},
+            said=conventions.tool_content(call, descriptions) if self.content else {},
             error=conventions.tool_error(call) if finished is not None else _cut_by(trace),
             why=None if finished is None else finished.error,
         )
@@ -144,7 +151,7 @@ class _Projection:
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> ReadableSpan:
         if error is not None:
-            attributes = {**attributes, "error.type": error}
+            attributes = {**attributes, ERROR_TYPE: error}
         status = Status(StatusCode.ERROR, self.redact(why) if why and self.content else None)
         start, end = map(_nanoseconds, times)
         return ReadableSpan(
@@ -157,7 +164,7 @@ class _Projection:
             status=status if error is not None else Status(StatusCode.UNSET),
             start_time=start,
             end_time=max(start, end),  # a clock that was put back makes no span of less than no time
-            instrumentation_scope=InstrumentationScope("reyn_jupyter", version_of("reyn-jupyter")),
+            instrumentation_scope=_scope(),
         )
 
     def _clean(
@@ -196,6 +203,11 @@ def _trace_id(run: str) -> int:
 
 def _nanoseconds(at: float) -> int:
     return round(at * 1e6) * 1000
+
+
+@cache
+def _scope() -> InstrumentationScope:
+    return InstrumentationScope("reyn_jupyter", version_of(_SERVICE), conventions.SCHEMA)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Catalogs of every size, and requests that have an answer in them or none: what the decision is tuned and measured on.
 
 Invariants: what a seed draws is always the same, and a request is only ever of the half that was asked for. Catalogs of
-the tuning half hold actions of that half alone, and neither this package's actions nor everyday requests.
+the tuning half hold actions of that half alone, this package's included, and no fresh request to them.
 
 Catalogs: both sets whole; 10 to 160 of their actions, mixed or from a few subjects, as servers bring them; the default
 catalog of a session, alone and with such actions. Against requests that have an answer stand those whose actions were
@@ -19,7 +19,6 @@ import numpy as np
 from reyn_jupyter.search.action_records import Record
 from tests.benchmarks._retrieval_sets import (
     REPORTED,
-    TUNING,
     LabelledSet,
     Remembering,
     Request,
@@ -80,7 +79,7 @@ def default_set() -> LabelledSet:
         for each in actions
         if not each.name.text.startswith(("variable__", "function__"))  # those are the benchmark's own
     )
-    return replace(load("everyday", records), name="default")
+    return replace(load("everyday", records), name="default", siblings=load("fresh", ()).requests)
 
 
 def groups(
@@ -93,8 +92,9 @@ def groups(
 ) -> Iterator[Group]:
     """All groups of one half of the requests; with `words` over indexes without vectors."""
     drawing = _Drawing(embedder, half, words)
-    fits = [request for request in default.requests if request.gold]
-    nothing = [request for request in default.requests if not request.gold]
+    fits = [request for request in default.half(half) if request.gold]
+    nothing = [request for request in default.half(half) if not request.gold]
+    built_in = default.records if half == REPORTED else default.actions(half)
     for own, other in (sets, sets[::-1]):
         index = drawing.index(own.records if half == REPORTED else own.actions(half))
         mine, strange = own.half(half), other.half(half)
@@ -107,11 +107,8 @@ def groups(
                     index = drawing.index(drawing.some(own, size, alike=alike))
                     yield from drawing.about(kind, index, own)
                     yield Group(kind, 1, index, OTHER, drawing.few(strange))
-                    if half == REPORTED:
-                        yield Group(kind, 1, index, NONE, drawing.few(fits, FEW))
-    if half == TUNING:
-        return
-    index = drawing.index(default.records)
+                    yield Group(kind, 1, index, NONE, drawing.few(fits, FEW))
+    index = drawing.index(built_in)
     for asked, requests in ((HERE, fits), (REMOVED, fits), (NONE, nothing)):
         yield Group("default", DEFAULT, index, asked, tuple(requests))
     for each in sets:
@@ -120,7 +117,7 @@ def groups(
         kind = f"default and {added}"
         for draw in range(DRAWS):
             own = sets[draw % 2]
-            index = drawing.index((*default.records, *drawing.some(own, added, alike=draw % 4 > 1)))
+            index = drawing.index((*built_in, *drawing.some(own, added, alike=draw % 4 > 1)))
             yield from drawing.about(kind, index, own)
             yield Group(kind, 1, index, HERE, tuple(fits))
             yield Group(kind, 1, index, REMOVED, drawing.few(fits))

@@ -1,7 +1,8 @@
 """This package's own catalog, with requests that were written before the texts of its actions were read.
 
 Invariant: nothing of the ranking was tuned on these; the threshold of the weak mark alone is set on them, and its rates
-are those of actions that it was not set on.
+are those of actions that it was not set on. The weights of the decision saw everyday requests to half of the actions:
+`unseen` are the requests to the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.ranking import confidence
 from tests.benchmarks._retrieval_intervals import area_interval, mean_interval, shown
 from tests.benchmarks._retrieval_sets import (
+    REPORTED,
     LabelledSet,
     Remembering,
     Request,
@@ -65,7 +67,13 @@ def own_set() -> LabelledSet:
         for each in part.category.operations if part.hidden else ():
             full = f"{name}__{each.entry}"
             found[full] = Record(full, full, each.description, each.input_schema)
-    return replace(load("fresh", tuple(found.values())), name="own")
+    siblings = load("everyday", ()).requests
+    return replace(load("fresh", tuple(found.values())), name="own", siblings=siblings, held_out=True)
+
+
+def unseen(labelled: LabelledSet) -> list[Request]:
+    """The requests in English whose actions the weights of the decision were not fitted on."""
+    return replace(labelled, held_out=False).half(REPORTED)
 
 
 def asked(labelled: LabelledSet, language: str = "en", *, answerable: bool = True) -> list[Request]:
@@ -89,6 +97,12 @@ def report(embedder: Remembering) -> None:
         above = np.array([_sure(index, request) for request in fits])
         below = np.array([_sure(index, request) for request in nothing])
         print(f"own, {name}: AUC {shown(area_interval(above, below, groups, none))}")
+        new = {request.id for request in unseen(own)}
+        kept, gone = ([request.id in new for request in requests] for requests in (fits, nothing))
+        some = [group for group, keep in zip(groups, kept, strict=True) if keep]
+        other = [each for each, keep in zip(none, gone, strict=True) if keep]
+        area = area_interval(above[kept], below[gone], some, other)
+        print(f"  on the reported half, {sum(kept)} and {sum(gone)} requests: {shown(area)}")
         rule, lost, caught = threshold_of(above), np.zeros(len(fits)), np.zeros(len(nothing))
         fold = {group: at % FOLDS for at, group in enumerate(sorted(set(groups)))}
         of = np.array([fold[group] for group in groups])

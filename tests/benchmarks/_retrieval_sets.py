@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,30 +44,41 @@ class Request:
 
 @dataclass(frozen=True)
 class LabelledSet:
+    """Actions and requests.
+
+    Attributes:
+        siblings: requests of another set to the same actions, which fall to the same halves there.
+        held_out: nothing of the ranking is tuned on it, so that all of its requests in English are reported on.
+    """
+
     name: str
     records: tuple[Record, ...]
     requests: tuple[Request, ...]
+    siblings: tuple[Request, ...] = ()
+    held_out: bool = False
 
     @functools.cached_property
     def groups(self) -> dict[str, str]:
         """Of every action the first id of its group: of those that count for one another in some request."""
-        first = {record.id: record.id for record in self.records}
+        needs = [need for request in (*self.requests, *self.siblings) for need in request.gold]
+        first = {each: each for each in chain((record.id for record in self.records), *needs)}
 
         def root(each: str) -> str:
             while first[each] != each:
                 each = first[each]
             return each
 
-        for need in (need for request in self.requests for need in request.gold):
+        for need in needs:
             roots = sorted({root(each) for each in need})
             first |= dict.fromkeys(roots, roots[0])
         return {each: root(each) for each in first}
 
     def half(self, half: int) -> list[Request]:
-        """The requests all of whose actions are of one half; those that need none go by their ids."""
-        if self.name == "own":  # nothing of the ranking is tuned on it
-            return [r for r in self.requests if half == REPORTED and r.language == "en"]
-        return [request for request in self.requests if self._halves(request) == {half}]
+        """The requests in English all of whose actions are of one half; those that need none go by their ids."""
+        english = [request for request in self.requests if request.language == "en"]
+        if self.held_out:
+            return english if half == REPORTED else []
+        return [request for request in english if self._halves(request) == {half}]
 
     def actions(self, half: int) -> tuple[Record, ...]:
         """The actions of one half."""

@@ -11,6 +11,7 @@ from reyn_jupyter.search import embedding_texts
 from reyn_jupyter.search.ranking import dense, lexical
 from reyn_jupyter.search.ranking.confidence import ConfidenceModel
 from tests.benchmarks._retrieval_catalogs import HERE, default_set, groups
+from tests.benchmarks._retrieval_own import asked, own_set, threshold_of
 from tests.benchmarks._retrieval_sets import TUNING, LabelledSet, Remembering, indexed, ndcg
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.ranking.index import Index
     from tests.benchmarks._retrieval_sets import Request
 
-LOSS = 0.05  # of answerable requests, that the threshold gives up
 RIDGE = 1e-3
 HALF = 2  # every so many records keep their vector where what stands in for one is tried
 SMALL = 60  # records up to which a catalog counts as small here
@@ -84,18 +84,21 @@ def _halved(index: Index) -> Index:
 
 
 def decisions(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
-    """Print the two models of `decision`, fitted anew."""
+    """Print the two models of `search/ranking/confidence.py`, fitted anew, their thresholds by the rule."""
+    own = own_set()
     for name, words in (("BOTH_LEGS", False), ("WORDS_ONLY", True)):
         model = fit(sets, embedder, words=words)
+        index = indexed(own.records, None if words else embedder)
+        found = [index.features(request.text) for request in asked(own)]
+        threshold = threshold_of([0.0 if each is None else model.confidence(each) for each in found])
         shown = ", ".join(f"{weight:.4g}" for weight in model.weights)
-        print(f"{name} = Model({model.constant:.4g}, ({shown}), {model.threshold:.4g})", flush=True)
+        print(f"{name} = ConfidenceModel({model.constant:.4g}, ({shown}), {threshold:.4g})", flush=True)
 
 
 def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> ConfidenceModel:
-    """A model from scratch. Every kind of catalog weighs what it is given, its answerable requests half of that."""
-    found = [
-        (group, group.features()) for group in groups(sets, default_set(), embedder, TUNING, words=words)
-    ]
+    """A model but for its threshold. Every kind of catalog weighs what it is given, half for what has an answer."""
+    drawn = groups(sets, default_set(), embedder, TUNING, words=words)
+    found = [(group, features) for group in drawn if (features := group.features())]
     counts: dict[tuple[str, str], int] = {}
     for group, features in found:
         key = group.kind, group.asked
@@ -108,12 +111,7 @@ def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> C
         labels += [group.asked == HERE] * len(features)
         shares += [weight / counts[group.kind, group.asked]] * len(features)
     table, right, share = np.array(rows), np.array(labels), np.array(shares)
-    model = _logistic(table, right, share)
-    sure = 1 / (1 + np.exp(-(model.constant + table @ np.array(model.weights))))
-    order = np.argsort(sure[right])
-    lost = np.cumsum(share[right][order]) / share[right].sum()
-    threshold = float(sure[right][order][np.searchsorted(lost, LOSS)])
-    return ConfidenceModel(model.constant, model.weights, threshold)
+    return _logistic(table, right, share)
 
 
 def _logistic(rows: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> ConfidenceModel:

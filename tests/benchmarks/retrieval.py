@@ -3,7 +3,8 @@
     python -m tests.benchmarks.retrieval [--cache FILE.npz] [--tune] [--only PART] [--every N]
 
 The halves part actions: none that a reported request needs is among those that are tuned on. `--tune` goes over the
-tuning halves: it tries values for each constant of the ranking, and fits those of the decision anew. `--cache` keeps
+tuning halves: it tries values for each constant of the ranking, and fits those of the decision anew (with `--only
+decisions` nothing else, which takes some minutes). `--cache` keeps
 vectors between runs, `--only` measures one part. Times are CPU time of one core.
 """
 
@@ -162,7 +163,8 @@ def main() -> None:
     options, _ = parser.parse_known_args()
     sets, embedder = [load(name) for name in NAMES], Remembering(options.cache)
     if options.tune:
-        tuning.sweeps(sets, embedder)
+        if options.only != "decisions":
+            tuning.sweeps(sets, embedder)
         tuning.decisions(sets, embedder)
     else:
         if options.only in (None, "own"):

@@ -14,8 +14,8 @@ from reyn_jupyter.search.ranking import confidence, term_weights
 from reyn_jupyter.search.ranking.index import Index
 from tests.benchmarks import _retrieval_words as words_of_sets
 from tests.benchmarks._retrieval_catalogs import default_set
-from tests.benchmarks._retrieval_own import FALSE_MARKS, asked, own_set, threshold_of
-from tests.benchmarks._retrieval_sets import NAMES, TUNING, LabelledSet, Remembering, load
+from tests.benchmarks._retrieval_own import FALSE_MARKS, asked, own_set, threshold_of, unseen
+from tests.benchmarks._retrieval_sets import NAMES, REPORTED, TUNING, LabelledSet, Remembering, load
 
 # What a server for music might bring: ten actions of one subject, which are all alike.
 MUSIC = [
@@ -135,6 +135,18 @@ def test_telling_is_at_most_one_and_falls_with_how_common_a_word_is() -> None:
     ]
     assert told == sorted(told, reverse=True)
     assert all(0 < each < 1 for each in told) and term_weights.term_weight("zebra") == 1
+
+
+def test_what_the_decision_is_reported_on_needs_no_action_of_this_package_that_it_was_fitted_on(
+    session: LabelledSet,
+) -> None:
+    own = own_set()
+    fitted = {record.id for record in session.actions(TUNING)}
+    needed = {each for request in unseen(own) for need in request.gold for each in need}
+    assert len(fitted) > 20 and len(needed) > 10 and not fitted & needed
+    tuned_on = {each for request in session.half(TUNING) for need in request.gold for each in need}
+    assert tuned_on <= fitted and not tuned_on & needed
+    assert own.half(TUNING) == [] and len(own.half(REPORTED)) == 82
 
 
 @pytest.mark.parametrize(("legs", "least"), [("both legs", 0.45), ("words", 0.25)])

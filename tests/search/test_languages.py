@@ -20,6 +20,79 @@ if TYPE_CHECKING:
     from tests.benchmarks._retrieval_sets import LabelledSet, Request
 
 FOREIGN = "Welche Dateien in diesem Ordner nennen eine Frist?"
+# Short requests, by language: most of these are in no language that the fresh requests are in.
+SHORT = {
+    "sv": (
+        "Vilka filer nämner en deadline?",
+        "Skicka ett mejl till Anna",
+        "Visa försäljningen per stad",
+        "Läs in tabellen och räkna raderna",
+    ),
+    "da": ("Hvilke filer nævner en frist?", "Send en mail til Anna", "Vis salget pr. by"),
+    "no": ("Hvilke filer nevner en frist?", "Send en e-post til Anna", "Vis salget per by"),
+    "fi": (
+        "Missä tiedostoissa mainitaan määräaika?",
+        "Lähetä sähköposti Annalle",
+        "Näytä myynti kaupungeittain",
+    ),
+    "nl": ("Welke bestanden noemen een deadline?", "Stuur een mail naar Anna", "Toon de verkoop per stad"),
+    "it": (
+        "Quali file parlano di una scadenza?",
+        "Manda una mail ad Anna",
+        "Mostra le vendite per città",
+        "Riassumi questo documento",
+    ),
+    "pt": ("Quais arquivos mencionam um prazo?", "Envie um e-mail para a Ana", "Mostre as vendas por cidade"),
+    "pl": ("Które pliki wspominają o terminie?", "Wyślij maila do Anny", "Pokaż sprzedaż według miast"),
+    "cs": ("Které soubory zmiňují termín?", "Pošli e-mail Anně", "Ukaž prodeje podle měst"),
+    "hu": (
+        "Mely fájlok említenek határidőt?",
+        "Küldj egy e-mailt Annának",
+        "Mutasd az eladásokat városonként",
+    ),
+    "ro": ("Ce fișiere menționează un termen?", "Trimite un e-mail Anei", "Arată vânzările pe orașe"),
+    "tr": (
+        "Hangi dosyalar bir son tarihten bahsediyor?",
+        "Anna'ya bir e-posta gönder",
+        "Satışları şehre göre göster",
+    ),
+    "id": ("Berkas mana yang menyebut tenggat waktu?", "Kirim surel ke Anna", "Tampilkan penjualan per kota"),
+    "vi": ("Những tệp nào nhắc đến hạn chót?", "Gửi thư cho Anna", "Hiển thị doanh số theo thành phố"),
+    "de": (
+        "Lösche alte Protokolle",
+        "Zeige Umsatz pro Stadt",
+        "Datei umbenennen",
+        "Wetter morgen in Hamburg",
+    ),
+    "fr": ("Supprime les anciens journaux", "Affiche les ventes par ville", "Renomme le fichier"),
+    "es": ("Borra los registros antiguos", "Muestra las ventas por ciudad", "Cambia el nombre del archivo"),
+    "zh": ("删除旧日志", "按城市显示销售额"),
+    "ko": ("오래된 로그 삭제",),
+    "ar": ("احذف السجلات القديمة",),
+    "el": ("Διάγραψε τα παλιά αρχεία",),
+    "hi": ("पुरानी फ़ाइलें हटाओ",),
+}
+# Requests of BFCL that are in another language, by reading what was told.
+IN_OTHERS = frozenset(
+    {
+        "live_multiple_131-50-3",
+        "live_multiple_56-22-3",
+        "live_multiple_19-4-11",
+        "live_multiple_54-22-1",
+        "live_parallel_multiple_2-2-0",
+        "live_parallel_multiple_1-1-0",
+        "live_multiple_60-22-7",
+        "live_simple_13-3-9",
+        "live_multiple_20-4-12",
+        "live_multiple_22-4-14",
+        "live_parallel_3-0-3",
+        "live_simple_5-3-1",
+        "live_multiple_4-2-1",
+        "live_multiple_196-88-0",
+        "live_simple_124-80-0",
+        "live_simple_26-6-0",
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +146,16 @@ def test_the_class_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPa
 def test_a_request_in_another_language_is_told_apart() -> None:
     fresh = load("fresh", ()).requests
     told = [not is_english(request.text) for request in fresh if request.language != "en"]
-    assert sum(told) >= 43
+    assert sum(told) >= 44
+    short = [text for texts in SHORT.values() for text in texts]
+    assert len(short) == 60 and sum(not is_english(text) for text in short) >= 45
     english = [
         *(r for r in fresh if r.language == "en"),
         *load("everyday", ()).requests,
         *load("metatool").requests,
     ]
     assert [request.text for request in english if not is_english(request.text)] == []
+    assert {request.id for request in load("bfcl").requests if not is_english(request.text)} <= IN_OTHERS
     for text in ("", "42", "file__read", "las_vegas.csv", "read data/müller.csv", "der", "visit São Paulo"):
         assert is_english(text)
 

@@ -1,9 +1,4 @@
-"""Runs as spans: real runs of the real loop, as a collector on loopback gets them, held against the conventions.
-
-The table was made by hand from the repository open-telemetry/semantic-conventions-genai (Apache-2.0), August 2026:
-model/gen-ai/spans.yaml and model/mcp/common.yaml. It says what each kind of span requires, and what else of `gen_ai`
-it may have. The names are checked against the registry in the package opentelemetry-semantic-conventions.
-"""
+"""Runs as spans: real runs of the real loop, as a collector on loopback gets them, held against the conventions."""
 
 from __future__ import annotations
 
@@ -11,78 +6,29 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.semconv._incubating.attributes import gen_ai_attributes, mcp_attributes
-from opentelemetry.semconv.attributes import error_attributes, server_attributes
+from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import GenAiProviderNameValues
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.runtime.record.events import ModelRequested, RunStarted
 from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.telemetry import conventions
 from tests.evaluation.study_support import BASE, study
 from tests.runtime.call.test_inner_calls import calling, flow
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.otlp_collector import Collector, SpanView, collector
 from tests.support.waiting import until
+from tests.telemetry.genai_conventions import CLIENT, INTERNAL, SAID, check, check_value, schema
 
 SECRET = "correct-horse-battery"
-USAGE = {"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens"}
-SAID = {"gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"}
-REQUEST = {
-    *(
-        "gen_ai.request.max_tokens",
-        "gen_ai.request.temperature",
-        "gen_ai.request.top_p",
-        "gen_ai.request.seed",
-    ),
-    *("gen_ai.request.stop_sequences", "gen_ai.request.frequency_penalty", "gen_ai.request.presence_penalty"),
-    "gen_ai.output.type",
-}
-MODEL = {"gen_ai.operation.name", "gen_ai.provider.name"}
-ANSWER = {"gen_ai.request.model", "gen_ai.conversation.id", "gen_ai.response.finish_reasons"}
-# operation → what is required, what else there may be, and what the name of the span is made of
-CONVENTIONS: dict[str, tuple[set[str], set[str], str | None]] = {
-    "invoke_agent": (MODEL, ANSWER | USAGE | SAID | REQUEST | {"gen_ai.agent.name"}, "gen_ai.agent.name"),
-    "chat": (MODEL, ANSWER | USAGE | SAID | REQUEST | {"gen_ai.request.top_k"}, "gen_ai.request.model"),
-    "execute_tool": (
-        {"gen_ai.operation.name", "gen_ai.tool.name"},
-        {"gen_ai.tool.call.id", "gen_ai.tool.type", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"},
-        "gen_ai.tool.name",
-    ),
-}
-# The attributes that there are, by the package that the registry of the conventions is made into.
-REGISTRY = {
-    value
-    for module in (gen_ai_attributes, mcp_attributes, error_attributes, server_attributes)
-    for value in vars(module).values()
-    if isinstance(value, str)
-}
-
-
-def check(spans: list[SpanView]) -> None:
-    """Hold spans of one trace against the conventions."""
-    ids = {span.id for span in spans}
-    assert len(ids) == len(spans) and len({span.trace for span in spans}) == 1
-    for span in spans:
-        found = span.attributes
-        required, more, named = CONVENTIONS[found["gen_ai.operation.name"]]
-        general = {key for key in found if key.startswith(("gen_ai.", "mcp.", "error.", "server."))}
-        assert (
-            required
-            <= general
-            <= required | more | {*("error.type", "server.address", "server.port", "mcp.method.name")}
-        )
-        assert general <= REGISTRY and all(key in general or key.startswith("reyn.") for key in found)
-        assert span.proto.name == f"{found['gen_ai.operation.name']} {found[named or '']}"
-        assert ("error.type" in found) == span.failed
-        assert ("server.address" in found) == ("server.port" in found) == (span.proto.kind == 3)
-        assert span.parent == "" or span.parent in ids
-        assert span.proto.start_time_unix_nano <= span.proto.end_time_unix_nano
 
 
 @pytest.fixture
@@ -156,12 +102,15 @@ def test_a_run_arrives_as_the_conventions_have_it(
         "deployed-model",
     )
     assert told["gen_ai.conversation.id"] == trace.started.session and told["reyn.run.id"] == trace.run
+    assert told["gen_ai.agent.version"] == trace.started.versions["reyn-jupyter"]
     usage = (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"])
     assert sum(usage) == trace.tokens and told["reyn.usage.estimated"] is True
 
+    (scope,) = {scope.schema_url for scope in request.resource_spans[0].scope_spans}
+    assert scope == "https://opentelemetry.io/schemas/1.41.1"
     chats = got.named("chat deployed-model")
     assert [span.attributes["reyn.step"] for span in chats] == [1, 2, 3, 4, 5, 6]
-    assert {span.parent for span in chats} == {agent.id}
+    assert {span.parent for span in chats} == {agent.id} and {span.proto.kind for span in chats} == {CLIENT}
     reasons = [span.attributes["gen_ai.response.finish_reasons"] for span in chats]
     assert reasons == [["tool_calls"]] * 5 + [["stop"]]
 
@@ -203,6 +152,16 @@ def test_what_was_said_is_there_where_it_was_asked_for_and_secrets_never(
     assert "gen_ai.system_instructions" in first.attributes
     answered, asked = (json.loads(each.attributes["gen_ai.output.messages"]) for each in (first, second))
     assert answered[0]["parts"][0]["name"] == "list_actions" and len(asked[0]["parts"]) == 2
+    assert (
+        answered[0]["finish_reason"] == "tool_call"
+        and said["gen_ai.output.messages"][0]["finish_reason"] == "stop"
+    )
+    offered = {each["name"]: each for each in json.loads(first.attributes["gen_ai.tool.definitions"])}
+    assert (
+        offered["invoke_action"]["type"] == "function"
+        and "properties" in offered["invoke_action"]["parameters"]
+    )
+    assert "gen_ai.tool.definitions" not in second.attributes
     new = json.loads(second.attributes["gen_ai.input.messages"])
     assert [(each["role"], each["parts"][0]["type"]) for each in new] == [
         ("assistant", "tool_call"),
@@ -213,6 +172,7 @@ def test_what_was_said_is_there_where_it_was_asked_for_and_secrets_never(
     assert missing.proto.status.message and "gen_ai.tool.call.result" not in missing.attributes
     (listed,) = got.named("execute_tool list_actions")
     assert "file__read" in listed.attributes["gen_ai.tool.call.result"]
+    assert listed.attributes["gen_ai.tool.description"] == offered["list_actions"]["description"]
     assert trace.calls[0].id == listed.attributes["gen_ai.tool.call.id"]
 
 
@@ -231,6 +191,7 @@ def test_a_run_that_is_cut_short_ends_its_spans_with_it(workspace: Path, got: Co
     check(got.spans)
     (agent,) = got.named("invoke_agent reyn")
     cut = got.named("chat scripted")[-1]
+    assert cut.proto.kind == INTERNAL
     assert agent.failed and cut.failed and cut.proto.end_time_unix_nano == agent.proto.end_time_unix_nano
     assert (
         cut.attributes["error.type"] == agent.attributes["error.type"] == agent.attributes["reyn.run.status"]
@@ -253,7 +214,8 @@ def test_a_call_by_hand_has_no_agent_and_a_hosted_model_an_address(
     with OpenAIServer() as server:
         usage = {"prompt_tokens": 70, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 50}}
         server.script(Answer("Good.", usage=usage))
-        model = {"model": "openai/small", "api_base": server.url, "parameters": {"temperature": 0, "seed": 7}}
+        parameters = {"temperature": 0, "seed": 7, "service_tier": "flex"}
+        model = {"model": "openai/small", "api_base": server.url, "parameters": parameters}
         made.configure("models.standard", model)
         made.ask("how are you?")
         made.close()
@@ -267,6 +229,60 @@ def test_a_call_by_hand_has_no_agent_and_a_hosted_model_an_address(
     assert (told["gen_ai.provider.name"], told["gen_ai.request.temperature"]) == ("openai", 0.0)
     counted = [told[f"gen_ai.usage.{each}_tokens"] for each in ("input", "output", "cache_read.input")]
     assert counted == [70, 7, 50] and told["gen_ai.request.seed"] == 7 and "reyn.usage.estimated" not in told
+    assert (told["openai.request.service_tier"], told["openai.response.system_fingerprint"]) == (
+        "flex",
+        "fp_loopback",
+    )
+    (agent,) = got.named("invoke_agent reyn")
+    assert (agent.attributes["gen_ai.request.temperature"], agent.attributes["gen_ai.request.seed"]) == (
+        0.0,
+        7,
+    )
+
+
+def test_parameters_have_the_types_of_the_conventions_and_an_agent_those_that_all_its_requests_share() -> (
+    None
+):
+    first = {"top_k": 40, "top_p": 1, "max_completion_tokens": 9, "stop": "END", "temperature": 0}
+    second = {**first, "temperature": 1, "response_format": {"type": "json_schema"}}
+    trace = _trace(
+        first, second, {"response_format": {"type": "text"}, "temperature": True}, model="xai/grok"
+    )
+    one, two, three = (
+        conventions.chat_attributes(trace, step, step.requested) for step in trace.steps if step.requested
+    )
+    for key, value in {**one, **two}.items():
+        check_value(key, list(value) if isinstance(value, tuple) else value)
+    assert (one["gen_ai.request.top_k"], one["gen_ai.request.max_tokens"]) == (40.0, 9)
+    assert one["gen_ai.request.stop_sequences"] == ("END",) and "gen_ai.output.type" not in one
+    assert (two["gen_ai.output.type"], three["gen_ai.output.type"]) == ("json", "text")
+    assert "gen_ai.request.temperature" not in three and one["gen_ai.provider.name"] == "x_ai"
+    alike = conventions.agent_attributes(_trace(first, second, model="xai/grok"), "reyn")
+    assert {key for key in alike if key.startswith("gen_ai.request.")} == {
+        *("gen_ai.request.model", "gen_ai.request.max_tokens"),
+        *("gen_ai.request.top_p", "gen_ai.request.stop_sequences"),
+    }
+
+
+def test_providers_have_the_names_of_the_conventions() -> None:
+    known = {each.value for each in GenAiProviderNameValues}
+    named = {conventions.provider_of(f"{provider}/model") for provider in conventions._PROVIDERS}
+    assert named - known == {"moonshot_ai"} and len(named) > 8
+
+
+def test_an_attachment_is_a_part_and_what_is_no_part_is_refused() -> None:
+    picture = {"mime": "image/png", "bytes": 3, "sha256": "ab", "blob_id": "b1"}
+    message = {"role": "user", "content": "look", "attachments": [picture]}
+    requested = replace(_trace({}, model="xai/grok").steps[0].requested, messages=(message,))  # type: ignore[type-var]
+    said = conventions.chat_content(requested, None)["gen_ai.input.messages"]  # type: ignore[arg-type]
+    check_value("gen_ai.input.messages", said)
+    (read,) = json.loads(str(said))
+    assert read["parts"][1] == {"type": "reyn.attachment", **picture}
+    validator = schema("gen_ai.output.messages")
+    for wrong in ({"type": "tool_call"}, {"type": "text", "text": "no content"}, {"type": "made_up"}):
+        assert not validator.is_valid([{"role": "assistant", "parts": [wrong], "finish_reason": "stop"}])
+    assert not validator.is_valid([{"role": "assistant", "parts": [], "finish_reason": "tool_calls"}])
+    assert validator.is_valid([{"role": "assistant", "parts": [], "finish_reason": "tool_call"}])
 
 
 def test_a_run_that_is_written_is_the_trace_that_was_sent(
@@ -299,6 +315,26 @@ def test_a_trial_of_a_study_and_a_run_without_an_end_are_spans_too(workspace: Pa
         trials.run(BASE, repeats=1)
         reyn.export(tmp_path / "trial.jsonl", trials.trials[0].transcript)
     check(_spans(json.loads((tmp_path / "trial.jsonl").read_text())))
+
+
+def _trace(*parameters: dict[str, Any], model: str) -> Trace:
+    """Return a run of one model call for each of these parameters, none of which was answered."""
+    asked = (
+        ModelRequested(
+            step=step,
+            at=1.0 + step,
+            key="k",
+            components={},
+            model=model,
+            messages=(),
+            total_messages=0,
+            tools=(),
+            parameters=given,
+        )
+        for step, given in enumerate(parameters, 1)
+    )
+    started = RunStarted(run="r", at=1.0, run_kind="turn", session="s", prompt="", model=model)
+    return Trace.from_events((started, *asked))
 
 
 def _spans(line: Mapping[str, Any]) -> list[SpanView]:

@@ -2,7 +2,7 @@
 
 Invariant: the decision reads scores and words only, never which record they belong to. A logistic regression, fitted
 on the tuning halves of labelled requests over catalogs of many sizes and kinds, against requests whose actions are not
-in the catalog; `python -m tests.benchmarks.retrieval --tune` prints the constants.
+in the catalog; `python -m tests.benchmarks.retrieval --tune --only decisions` prints the constants.
 """
 
 from __future__ import annotations
@@ -79,12 +79,14 @@ class ConfidenceModel:
 
 
 # In the order of `RankingFeatures.row`. The thresholds mark at most a tenth of the fresh requests to this package's own
-# catalog that have an answer: threshold_of in tests/benchmarks/_retrieval_own.py.
+# catalog that have an answer: threshold_of in tests/benchmarks/_retrieval_own.py. The weights of `BOTH_LEGS` are older
+# than the parting by action, and stay: fitted anew they were no better on any catalog of actions that they had not seen
+# (docs/search.md, "Figures").
 BOTH_LEGS = ConfidenceModel(
     -3.499, (10.04, -0.9753, 1.663, 0.8582, 0.5343, 0.5736, -2.077, 0, 0, -0.5723), 0.2075
 )
 WORDS_ONLY = ConfidenceModel(
-    -2.44, (2.992, -0.289, 1.004, 2.117, 0.467, 0, 0, 7.889, -0.8428, -0.407), 0.2215
+    -2.851, (5.522, -0.6477, 1.869, 1.887, 0.4573, 0, 0, 9.581, -1.177, -0.35), 0.2071
 )
 
 
