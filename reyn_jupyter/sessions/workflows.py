@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from reyn_jupyter.categories.skill import CATEGORY as SKILL
 from reyn_jupyter.executors.clients import executor_of_client
 from reyn_jupyter.executors.executor import Executor, ExecutorLostError
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -28,6 +27,7 @@ from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_s
 from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, read_run
+from reyn_jupyter.workflows.orchestrator import SKILL
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, read_plan
 from reyn_jupyter.workflows.planning.policy import POLICY_FILE
 from reyn_jupyter.workflows.utilities.manifest import is_capability

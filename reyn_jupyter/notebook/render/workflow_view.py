@@ -192,6 +192,7 @@ _STEP_TONES: dict[str, Tone] = {
     "done": "good", "running": "info", "failed": "bad", "timed_out": "bad", "skipped": "warn", "interrupted": "warn",
     "not_run": "muted", "waiting": "muted", "preview": "info", "gap": "warn",
 }  # fmt: skip
+_UNJUDGED = ("partial-complete", "unroutable", "preview")  # runs that end before the policy is asked
 _LOG = 50  # lines
 _MOST_FILES = 10
 _OUTPUT = 2_000  # characters of what one step gave
@@ -203,7 +204,8 @@ def run_view(shown: PlanRun, look: Look) -> View:
     blocks: list[Block] = [Notice(look.text(run.problem, 2_000), "bad")] if run.problem else []
     for each in run.steps:
         if each.error is not None:
-            said = look.text(each.error.get("message", ""), 1_000)
+            words = (str(each.error.get(part) or "") for part in ("message", "hint"))
+            said = look.text(" ".join(filter(None, words)), 1_000)
             blocks.append(Notice(f"{each.step_id} {look.line(each.operation, 80)}: {said}", "bad"))
     if plan.steps:
         blocks.append(steps_chart(plan, _run_states(shown), look))
@@ -218,8 +220,11 @@ def run_view(shown: PlanRun, look: Look) -> View:
         f"plan of {count(len(plan.steps), 'step')}"
         + (", nothing ran" if run.status == "preview" else f", {done} done"),
         count(len(plan.gaps), "gap"),
-        "the policy forbids it" if run.status == "blocked_by_policy" else "the policy allows it",
     ]
+    if run.status == "blocked_by_policy":
+        facts.append("the policy forbids it")
+    elif run.status not in _UNJUDGED:
+        facts.append("the policy allows it")
     if run.seconds:
         facts.append(formatting.seconds(run.seconds))
     if run.run_id:

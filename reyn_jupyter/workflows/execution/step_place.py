@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,10 +19,21 @@ class StepPlace:
     Attributes:
         folder: its own, below the workspace's root; it need not be there.
         seconds: what is left of the time of its run.
+        action: what it calls.
+        again: whether it was called before in its run, by this start of it or by an earlier one.
+        force: whether what was under way in it may be run again.
     """
 
     folder: Path
     seconds: float
+    action: str = ""
+    again: bool = False
+    force: bool = False
+
+    @property
+    def inner_run_id(self) -> str:
+        """The id of the run that a workflow has that is this step; the same for every call of the step."""
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.folder.parent.name}/{self.folder.name}/{self.action}"))
 
 
 @contextmanager

@@ -79,7 +79,7 @@ class StepRun:
         inputs: what it was given, with references replaced.
         outputs: what it gave; empty unless it is done.
         attempts: its tries in this run, in their order.
-        error: ``{"code", "message", "details"}`` of the last one that failed.
+        error: ``{"code", "message", "hint", "details"}`` of the last one that failed; the last two where there are any.
         reason: why it did not run, in a sentence; "" where it did.
         artifacts: files that it made.
         tool_digest: the digest of what served it.
