@@ -156,8 +156,9 @@ class Orchestrator:
         """
         policy = self._library.policy()
         plan = await self.cover(plan)
+        forbidden = " ".join(each.reason for each in self.violations(plan, policy))
         if dry:
-            return dry_run(plan, self._command)
+            return dry_run(plan, self._command, forbidden)
         if (status := unrunnable_status(plan)) is not None:
             return unstarted_run(plan, status)
         run_file = self._run_file(run_id)
@@ -167,9 +168,8 @@ class Orchestrator:
             self._context.came_from(told_by)
             if (call := current_call()) is not None:
                 call.run.note_origins([told_by])
-        if forbidden := self.violations(plan, policy):
-            problem = " ".join(each.reason for each in forbidden)
-            return unstarted_run(plan, "blocked_by_policy", None if resume else run_file, problem)
+        if forbidden:
+            return unstarted_run(plan, "blocked_by_policy", None if resume else run_file, forbidden)
 
         called: set[str] = set()
 

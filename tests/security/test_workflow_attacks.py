@@ -244,7 +244,9 @@ def test_the_steps_of_a_workflow_that_is_a_step_are_judged_by_the_rules_of_now(
     )  # fmt: skip
     made.text("skills/outer.yaml", outer)
     made.close()
-    first = step("a", action="skill__inner" if levels == 1 else "skill__outer", inputs={"path": "private/a.txt"})
+    first = step(
+        "a", action="skill__inner" if levels == 1 else "skill__outer", inputs={"path": "private/a.txt"}
+    )
     run, judged = resumed_under(workspace, "file__read(private/**)", first)
     assert "hidden" not in json.dumps(run)
     assert run["steps"][0]["error"]["code"] == "permission_denied" and "file__read" in json.dumps(run)

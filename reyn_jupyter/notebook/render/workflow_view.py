@@ -192,8 +192,10 @@ _STEP_TONES: dict[str, Tone] = {
     "done": "good", "running": "info", "failed": "bad", "timed_out": "bad", "skipped": "warn", "interrupted": "warn",
     "not_run": "muted", "waiting": "muted", "preview": "info", "gap": "warn",
 }  # fmt: skip
-_UNJUDGED = ("partial-complete", "unroutable", "preview")  # runs that end before the policy is asked
+_PHASES = ("planning", "gap check", "policy check")  # before anything runs
+_UNJUDGED = ("partial-complete", "unroutable")  # runs that end before the policy is asked
 _LOG = 50  # lines
+_LATEST = 3  # lines of the log, while the run goes on
 _MOST_FILES = 10
 _OUTPUT = 2_000  # characters of what one step gave
 
@@ -221,9 +223,12 @@ def run_view(shown: PlanRun, look: Look) -> View:
         + (", nothing ran" if run.status == "preview" else f", {done} done"),
         count(len(plan.gaps), "gap"),
     ]
-    if run.status == "blocked_by_policy":
+    if shown.phase in _PHASES:
+        facts = [] if shown.phase == "planning" else facts
+        facts.insert(0, f"{shown.phase} …")
+    elif run.status == "blocked_by_policy":
         facts.append("the policy forbids it")
-    elif run.status not in _UNJUDGED:
+    elif run.status not in _UNJUDGED and run.run_id + run.text:
         facts.append("the policy allows it")
     if run.seconds:
         facts.append(formatting.seconds(run.seconds))
@@ -263,7 +268,9 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
         )
         blocks.append(Section("Would run", (Code(look.text("\n".join(lines), 8_000)),)))
     elif run.status == "running" and shown.log:
-        blocks.append(Notice(look.line(shown.log[-1], 300), "info"))
+        # What a program said is told at once, what the run says of its step a moment later.
+        latest = look.lines(shown.log[-_LATEST:], 300)
+        blocks.append(Code("\n".join(latest)))
     elif shown.log:
         text = "\n".join(look.lines(shown.log[-_LOG:], 300))
         blocks.append(Fold((Span("Log"),), blocks=(Code(text),), printed=True))

@@ -33,7 +33,9 @@ class StepPlace:
     @property
     def inner_run_id(self) -> str:
         """The id of the run that a workflow has that is this step; the same for every call of the step."""
-        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.folder.parent.name}/{self.folder.name}/{self.action}"))
+        return str(
+            uuid.uuid5(uuid.NAMESPACE_OID, f"{self.folder.parent.name}/{self.folder.name}/{self.action}")
+        )
 
 
 @contextmanager
