@@ -267,6 +267,7 @@ def _steps(matches: list[_Match], inputs: Mapping[str, Any]) -> list[WorkflowSte
                         for name, source in sources.items()
                         if source is not None
                     },
+                    on_failure=match.rule.on_failure,
                     capability_contract=match.rule.contract,
                     coverage_rationale=f"by the rule {match.rule.name}",
                     source="rule",
