@@ -319,8 +319,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Response:
-    """The answer of a model. `cost` is in US dollars, None where the price is not known; `raw` is what the provider sent,
-    as its client gives it, for people who look."""
+    """The answer of a model.
+
+    `cost` is in US dollars, None where the price is not known; `raw` is what the provider sent, as its client has it.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()

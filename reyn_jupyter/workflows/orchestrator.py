@@ -172,6 +172,7 @@ class Orchestrator:
             return unstarted_run(plan, "blocked_by_policy", None if resume else run_file, forbidden)
 
         called: set[str] = set()
+        logs: dict[str, str] = {}
 
         async def call_step(step: WorkflowStep, inputs: dict[str, Any], seconds: float) -> Mapping[str, Any]:
             again = resume or step.step_id in called
@@ -179,8 +180,11 @@ class Orchestrator:
             place = StepPlace(
                 run_file.step_folder(step.step_id), seconds, self._called(step), again, force or step.retries
             )
-            with step_place(place):
-                return await self._call(step, inputs)
+            try:
+                with step_place(place):
+                    return await self._call(step, inputs)
+            finally:
+                logs[step.step_id] = place.log.text
 
         return await execute_plan(
             plan,
@@ -193,6 +197,7 @@ class Orchestrator:
             artifact_paths=self._artifacts,
             judge_again=self._judge_again,
             has_own_run=self._is_workflow,
+            log_of=lambda step: logs.get(step.step_id, ""),
             resume=resume,
             force=force,
         )

@@ -271,9 +271,13 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
         # What a program said is told at once, what the run says of its step a moment later.
         latest = look.lines(shown.log[-_LATEST:], 300)
         blocks.append(Code("\n".join(latest)))
-    elif shown.log:
-        text = "\n".join(look.lines(shown.log[-_LOG:], 300))
-        blocks.append(Fold((Span("Log"),), blocks=(Code(text),), printed=True))
+    elif shown.log or any(step.log for step in run.steps):
+        logs = tuple(Code(look.text(step.log, 8_000), step.step_id) for step in run.steps if step.log)
+        # What a program said stands with its step, whole; meanwhile only some of it was seen.
+        said = {line.strip() for step in run.steps for line in step.log.splitlines()}
+        own = [line for line in shown.log if line.strip() not in said][-_LOG:]
+        words = (Code("\n".join(look.lines(own, 300))),) if own else ()
+        blocks.append(Fold((Span("Log"),), blocks=(*words, *logs), printed=True))
     if given := [step for step in run.steps if step.outputs]:
         outputs = tuple(Code(look.text(_pretty(step.outputs), _OUTPUT), step.step_id) for step in given)
         blocks.append(Fold((Span("Outputs"),), blocks=outputs, open=not files))

@@ -94,6 +94,7 @@ async def execute_plan(
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]] = lambda step, outputs: (),
     judge_again: JudgeStep | None = None,
     has_own_run: Callable[[WorkflowStep], bool] = lambda step: False,
+    log_of: Callable[[WorkflowStep], str] = lambda step: "",
     resume: bool = False,
     force: bool = False,
 ) -> WorkflowRun:
@@ -113,6 +114,7 @@ async def execute_plan(
         judge_again: says whether what a step gave before may be given again, with its inputs; None lets all of it.
         has_own_run: whether a step goes on with a run of its own when it is called again, which does nothing twice and
             judges each of its steps anew.
+        log_of: the end of what the program of a step logged in its last try.
         resume: go on with the run that the file holds: what was done there is not run again.
         force: run what was under way there again, although nobody knows how much of it was done.
 
@@ -137,6 +139,7 @@ async def execute_plan(
     execution.call_step, execution.on_event = call_step, on_event
     execution.is_safe, execution.digest_of, execution.artifact_paths = is_safe, digest_of, artifact_paths
     execution.judge_again, execution.has_own_run, execution.force = judge_again, has_own_run, force
+    execution.log_of = log_of
     return await execution.run(resume)
 
 
@@ -177,6 +180,7 @@ class _Execution:
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]]
     judge_again: JudgeStep | None
     has_own_run: Callable[[WorkflowStep], bool]
+    log_of: Callable[[WorkflowStep], str]
     force: bool
 
     def __init__(self, plan: WorkflowPlan, limits: RunLimits, run_file: RunFile | None) -> None:
@@ -384,7 +388,8 @@ class _Execution:
 
         def attempted(error: str = "") -> None:
             attempt = StepAttempt(round(started_at, 3), round(self.loop.time() - began, 6), error)
-            self._set(step, attempts=(*self.states[step.step_id].attempts, attempt))
+            attempts = (*self.states[step.step_id].attempts, attempt)
+            self._set(step, attempts=attempts, log=self.log_of(step))
 
         try:
             outputs = _checked_outputs(await self.call_step(step, inputs, self._left))

@@ -84,6 +84,7 @@ class StepRun:
         artifacts: files that it made.
         tool_digest: the digest of what served it.
         carried: whether its result is that of an earlier start of the run, which was not run again.
+        log: the end of what its program wrote on standard error in its last try.
     """
 
     step_id: str
@@ -98,6 +99,7 @@ class StepRun:
     artifacts: tuple[StepArtifact, ...] = ()
     tool_digest: str = ""
     carried: bool = False
+    log: str = ""
 
     @classmethod
     def of(cls, step: WorkflowStep, status: StepStatus = "waiting", reason: str = "") -> StepRun:
@@ -125,6 +127,7 @@ class StepRun:
             **({"reason": self.reason} if self.reason else {}),
             **({"artifacts": [each.path for each in self.artifacts]} if self.artifacts else {}),
             **({"carried": True} if self.carried else {}),
+            **({"log": self.log} if self.log else {}),
         }
 
 
@@ -204,6 +207,7 @@ def read_run(data: Mapping[str, Any]) -> WorkflowRun:
             reason=each.get("reason") or shlex.join(each.get("argv") or ()),
             artifacts=tuple(StepArtifact(path, "", 0) for path in each.get("artifacts", ())),
             carried=each.get("carried", False),
+            log=each.get("log", ""),
         )
         for each in data["steps"]
     )

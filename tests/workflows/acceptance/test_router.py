@@ -141,7 +141,10 @@ def test_capabilities_and_steps_of_a_plan_have_the_form_of_plans(workshop: Works
     assert {"plan_id", "status", "steps", "gaps", "notes"} <= set(plan)
     ids = [each["step_id"] for each in plan["steps"]]
     assert ids == ["step-1", "step-2"]
-    assert all(each["capability_contract"] and each["on_failure"] in ("retry", "skip", "fail") for each in plan["steps"])
+    assert all(
+        each["capability_contract"] and each["on_failure"] in ("retry", "skip", "fail")
+        for each in plan["steps"]
+    )
 
 
 def test_rules_are_data_that_a_workspace_adds_to_under_trust(workshop: Workshop) -> None:

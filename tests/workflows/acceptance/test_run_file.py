@@ -114,6 +114,20 @@ def test_no_secret_stands_in_a_file_of_a_run(bench: Workshop) -> None:
         assert not file.is_file() or secret.encode() not in file.read_bytes(), file
 
 
+def test_of_a_long_log_the_end_is_kept_in_whole_lines_and_without_secrets(
+    bench: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-" + "proj-abcdefghijklmnopqrstuvwx"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    says = f"for at in range(9000):\n    print('line', at, {secret!r}, file=sys.stderr)\n"
+    bench.add("talks", gives("{}", says))
+    bench.execute(step("a", "talks.run"))
+    text = bench.run_files()[0].read_text()
+    log = json.loads(text)["steps"][0]["log"].splitlines()
+    assert secret not in text and "line 8999" in log[-1] and log[0].startswith("line ")
+    assert 50 < len(log) < 300
+
+
 def test_a_large_output_is_stored_apart(bench: Workshop) -> None:
     bench.add("large", gives('{"text": "x" * 1_000_000}'))
     bench.execute(step("a", "large.run"))

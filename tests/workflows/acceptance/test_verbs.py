@@ -145,6 +145,18 @@ def test_logs_of_utilities_are_seen(ready: Notebook) -> None:
     assert "42 % of it" in ready.say(f'%reyn dispatch "{REQUEST}"')
 
 
+def test_each_line_of_a_log_stands_with_its_step_at_the_end(ready: Notebook) -> None:
+    main = ready.workshop.root / "tools" / "youtube-download-stand-in" / "main.py"
+    main.write_text(
+        "import sys\nfor at in range(30):\n    print('line', at, file=sys.stderr)\n" + main.read_text()
+    )
+    ready.workshop.session.trust()
+    said = ready.say(f'%reyn dispatch "{REQUEST}"')
+    assert [at for at in range(30) if f"line {at}" not in said] == []
+    first, second = ready.workshop.run_file()["steps"]
+    assert first["log"].splitlines()[-1] == "line 29" and "log" not in second
+
+
 # %reyn utilities, resolve, scaffold are in test_registry, test_manifest and test_scaffolder
 
 
