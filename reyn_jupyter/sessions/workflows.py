@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.mapped_runs import MappedRun, map_workflow
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import count, nearest, shorten
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
@@ -163,10 +163,13 @@ class Workflows:
                 f"{shorten(capability, 80)!r} is no capability: a domain, a dot and an action, in small letters.",
                 "It is domain.action, for example video.convert.",
             )
-        found = rank(self._parts.workflows.registry(fresh=True), capability)
+        registry = self._parts.workflows.registry(fresh=True)
+        found = rank(registry, capability)
         self._write_cache()
         rows = tuple(_ranked_row(place, each) for place, each in enumerate(found.rows, 1))
         begin = "" if found.chosen is not None else f" %reyn scaffold {capability} begins one."
+        if not rows and (near := nearest(capability, registry.capabilities)) is not None:
+            begin += f" Did you mean {near}?"
         return Table("ranking", rows, f"What serves {capability}", found.message + begin, found.rows)
 
     def plan(self, text: str, inputs: Mapping[str, Any] | None = None, *, llm: bool = True) -> WorkflowPlan:

@@ -523,7 +523,8 @@ class _Execution:
                 self.run_file.end(status, changed, text, self.problem)
             except OSError as error:
                 self.problem = self.problem or _unwritten(error)
-        run = WorkflowRun(self.run_id, status, steps, self.outputs, text, missing, seconds, self.problem)
+        outputs = {each.step_id: self.outputs[each.step_id] for each in steps if each.step_id in self.outputs}
+        run = WorkflowRun(self.run_id, status, steps, outputs, text, missing, seconds, self.problem)
         if self.on_event is not None:
             self.on_event(ExecutionEvent("run_ended", self.run_id, run=run))
         return run

@@ -124,6 +124,17 @@ def test_all_webm_files_are_the_mode_all(workshop: Workshop) -> None:
         assert inputs["mode"] == "all" and "videos" in json.dumps(inputs)
 
 
+@pytest.mark.parametrize(
+    "rest", ["convert all webm files in it to mp4", "конвертируй все webm файлы из него в mp4"]
+)
+def test_a_word_that_stands_for_what_was_made_is_no_name_of_a_folder(workshop: Workshop, rest: str) -> None:
+    made = workshop.route(f"unpack clips.zip, then {rest}")
+    assert inputs_of(made, "video.convert")["folder"] == "steps.step-1.outputs.folder"
+    plan = workshop.route(f"download {YANDEX}, then {rest}")  # which gives no folder
+    assert capabilities(plan) == ["yandex-disk.download"]
+    assert any("webm" in each["missing_capability"] for each in plan["gaps"])
+
+
 def test_named_webm_files_are_the_mode_selected(workshop: Workshop) -> None:
     for text in ("Convert a.webm and b.webm into mp4", "Преобразуй a.webm и b.webm в mp4"):
         inputs = inputs_of(workshop.route(text), "video.convert")
