@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +100,7 @@ class ModelCallLog:
 
 def _body(raw: object) -> Any:
     """Return what a provider sent as JSON has it, of a stream each chunk; None for what is no answer of a provider."""
-    parts = raw if isinstance(raw, list | tuple) else [raw]
+    parts: Sequence[Any] = raw if isinstance(raw, list | tuple) else [raw]
     try:
         dumped = [part.model_dump(mode="json", exclude_none=True) for part in parts]
     except Exception:  # noqa: BLE001 - the client's own code; the answer is shown as it was read

@@ -135,6 +135,23 @@ def test_a_word_that_stands_for_what_was_made_is_no_name_of_a_folder(workshop: W
     assert any("webm" in each["missing_capability"] for each in plan["gaps"])
 
 
+@pytest.mark.parametrize(
+    ("between", "waits"),
+    [(", then ", True), (" and then ", True), (" → ", True), (" and ", False), ("; ", False)],
+)
+def test_what_is_said_to_come_after_something_waits_for_it(
+    workshop: Workshop, between: str, waits: bool
+) -> None:
+    first, second = workshop.route(f"Download {VIDEO}{between}convert all webm files to mp4")["steps"]
+    assert second["depends_on"] == ([first["step_id"]] if waits else [])
+
+
+def test_a_step_that_takes_what_comes_later_makes_no_circle(workshop: Workshop) -> None:
+    plan = workshop.route(f"Upload to {DRIVE}, then download {VIDEO}")
+    assert {each["capability"] for each in plan["steps"]} <= {"drive.upload", "youtube.download"}
+    assert workshop.execute(*plan["steps"], dry_run=True)["status"] in ("preview", "partial-complete")
+
+
 def test_named_webm_files_are_the_mode_selected(workshop: Workshop) -> None:
     for text in ("Convert a.webm and b.webm into mp4", "Преобразуй a.webm и b.webm в mp4"):
         inputs = inputs_of(workshop.route(text), "video.convert")
