@@ -274,8 +274,8 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
     elif shown.log or any(step.log for step in run.steps):
         logs = tuple(Code(look.text(step.log, 8_000), step.step_id) for step in run.steps if step.log)
         # What a program said stands with its step, whole; meanwhile only some of it was seen.
-        said = {line.strip() for step in run.steps for line in step.log.splitlines()}
-        own = [line for line in shown.log if line.strip() not in said][-_LOG:]
+        logged = {line.strip() for step in run.steps for line in step.log.splitlines()}
+        own = [line for line in shown.log if line.strip() not in logged][-_LOG:]
         words = (Code("\n".join(look.lines(own, 300))),) if own else ()
         blocks.append(Fold((Span("Log"),), blocks=(*words, *logs), printed=True))
     if given := [step for step in run.steps if step.outputs]:
