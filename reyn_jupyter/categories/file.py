@@ -212,9 +212,7 @@ def _list(tree: FileTree) -> Handler:
 
 def _report_names(paths: Iterable[str], context: ToolContext) -> None:
     """Mark names of files that may not be the person's own: whoever chose one may have written orders in it."""
-    if context.services.trust.awaits_trust:
-        context.came_from("names of files of a folder that is not trusted")
-    elif strange := next(filter(None, map(context.whose, paths)), None):
+    if strange := context.whose(".", *paths):
         context.came_from(f"names of files {strange}")
 
 

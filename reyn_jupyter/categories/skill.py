@@ -28,7 +28,7 @@ from reyn_jupyter.runtime.brief_result import in_brief
 from reyn_jupyter.runtime.services import FileChange, Services, ToolContext
 from reyn_jupyter.workflows.execution.executor import ExecutionEvent
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
-from reyn_jupyter.workflows.orchestrator import UTILITY, Orchestrator, with_inputs
+from reyn_jupyter.workflows.orchestrator import SKILL, UTILITY, Orchestrator, with_inputs
 from reyn_jupyter.workflows.planning.plan import read_plan, to_text
 from reyn_jupyter.workflows.utilities.manifest import Utility
 from reyn_jupyter.workflows.utilities.protocol import run_utility
@@ -38,7 +38,6 @@ from reyn_jupyter.workflows.utilities.utility_files import trust_content
 from reyn_jupyter.workflows.workflow_error import as_action_errors
 from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
-CATEGORY = "skill"
 MOST_SECONDS = 86_400.0
 SMOKE_SECONDS = 60.0  # of the one run of a utility that was just begun
 _PLAN = {
@@ -119,7 +118,7 @@ def categories(services: Services) -> tuple[Category, ...]:
     made = _Skills(library)
     return (
         Category(
-            CATEGORY,
+            SKILL,
             "Plan a request as steps, see what is missing or forbidden, run them, begin a missing utility; run the "
             "workflows that the workspace keeps.",
             operations=(
@@ -265,8 +264,7 @@ class _Skills:
             workflow = self._library.workflow(args["skill"])
             plan = workflow.plan(args["artifact"])
             orchestrator = await Orchestrator.open(self._library, context)
-            run = await orchestrator.run(plan, on_event=_reporter(context, len(plan.steps)))
-            assert isinstance(run, WorkflowRun)
+            run = await orchestrator.run_workflow(plan, _reporter(context, len(plan.steps)))
             if run.exit_code:
                 raise _failure(run)
             return workflow.result(run, args["artifact"])

@@ -150,6 +150,13 @@ class _Utilities:
                 code="tool_failed",
             )
         sender = current_sender() if step is not None else None
+        tell = last_line_reporter(context.report)
+
+        def on_stderr(stream: str, piece: bytes) -> None:
+            if step is not None:
+                step.log.hear(piece)
+            tell(stream, piece)
+
         try:
             with as_action_errors():
                 if sender is not None and (
@@ -158,12 +165,12 @@ class _Utilities:
                         settings=context.services.settings().sandbox, timeout_seconds=seconds,
                     )
                 ) is not None:  # fmt: skip
-                    last_line_reporter(context.report)("stderr", sent.stderr.encode())
+                    on_stderr("stderr", sent.stderr.encode())
                     return sent.output
                 done = await run_utility(
                     utility, plan.inputs, run_folder=folder, workspace=context.workspace,
                     settings=context.services.settings().sandbox, timeout_seconds=seconds,
-                    on_stderr=last_line_reporter(context.report), secrets=secrets,
+                    on_stderr=on_stderr, secrets=secrets,
                 )  # fmt: skip
         except SentStepLostError as lost:
             raise ActionError(lost.message, lost.hint, code=WORKER_LOST) from lost

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,19 +57,22 @@ class Trust:
             return False
         return not self.is_trusted(name=name)
 
+    def awaiting(self) -> Iterator[str]:
+        """Yield the names of all that the workspace brought, that would count, and that the person has not trusted.
+
+        Of a utility, rules or a workflow that was trusted once, a change since does not count: people write these.
+        """
+        yield from filter(self.waits, COUNTING)
+        yield from self.unseen()
+
     def unseen(self) -> Iterator[str]:
         """Yield the names of utilities, rules and workflows of which nothing was ever trusted here."""
         known = self._hashes()
-        for place in _entries(self._folder.root / UTILITIES):
-            name = f"{UTILITIES}/{place.name}"
-            if name in known or place.name.startswith("."):
-                continue
-            if place.name == RULES or os.path.lexists(os.path.join(place.path, MANIFEST)):  # noqa: PTH118 - of a thousand
-                yield name
-        for place in _entries(self._folder.root / WORKFLOWS):
-            name = f"{WORKFLOWS}/{place.name}"
-            if name not in known and name.endswith(WORKFLOW_SUFFIX):
-                yield name
+        for folder, counts in _COUNTING_IN.items():
+            for place in _entries(self._folder.root / folder):
+                name = f"{folder}/{place.name}"
+                if name not in known and counts(place):
+                    yield name
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of the content that is trusted, by name; for those who ask about many in one go."""
@@ -134,11 +137,8 @@ class WorkspaceTrust:
 
     @property
     def awaits_trust(self) -> bool:
-        """True if the workspace brought a file that would count, and that the person has not trusted.
-
-        Of a utility, rules or a workflow that was trusted once, a change since does not count: people write these.
-        """
-        return any(map(self._trust.waits, COUNTING)) or next(self._trust.unseen(), None) is not None
+        """True if the workspace brought a file that would count, and that the person has not trusted."""
+        return next(self._trust.awaiting(), None) is not None
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of everything that the person trusts in the workspace, by its name."""
@@ -147,6 +147,24 @@ class WorkspaceTrust:
     def keep(self, content: bytes, name: str) -> None:
         """Trust what the person's own call has just made. Raises StateError: the trust cannot be kept."""
         self._trust.trust(content, name)
+
+
+def _is_utility(place: os.DirEntry[str]) -> bool:
+    """Return whether an entry of `tools` is a utility, or the rules for plans."""
+    if place.name.startswith("."):
+        return False
+    return place.name == RULES or os.path.lexists(os.path.join(place.path, MANIFEST))  # noqa: PTH118 - of a thousand
+
+
+def _is_workflow(place: os.DirEntry[str]) -> bool:
+    return place.name.endswith(WORKFLOW_SUFFIX)
+
+
+# Folders whose entries count once they are trusted, and which of them do.
+_COUNTING_IN: Mapping[str, Callable[[os.DirEntry[str]], bool]] = {
+    UTILITIES: _is_utility,
+    WORKFLOWS: _is_workflow,
+}
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

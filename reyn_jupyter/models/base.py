@@ -319,7 +319,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Response:
-    """The answer of a model. `cost` is in US dollars, None where the price is not known."""
+    """The answer of a model.
+
+    `cost` is in US dollars, None where the price is not known; `raw` is what the provider sent, as its client has it.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -328,6 +331,7 @@ class Response:
     cost: float | None = None
     model: str = ""
     fingerprint: str | None = None
+    raw: object = field(default=None, repr=False, compare=False)
 
 
 ErrorKind = Literal[

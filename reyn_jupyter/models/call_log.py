@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -73,16 +73,18 @@ class ModelCallLog:
 
     def _answer(self, response: Response) -> list[str]:
         calls = [{"name": each.name, "arguments": each.arguments} for each in response.tool_calls]
-        usage = response.usage
-        body = {
-            "model": response.model,
-            "content": response.text,
-            "tool_calls": calls,
-            "finish_reason": response.finish_reason,
-            "usage": {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens},
-            "fingerprint": response.fingerprint,
-        }
         content = response.text or "\n".join(f"{each['name']} {each['arguments']}" for each in calls)
+        body = _body(response.raw)
+        if body is None:
+            usage = response.usage
+            body = {
+                "model": response.model,
+                "content": response.text,
+                "tool_calls": calls,
+                "finish_reason": response.finish_reason,
+                "usage": {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens},
+                "fingerprint": response.fingerprint,
+            }
         return [
             self._section("raw body", self._redactor.value(body)),
             f"extracted content:\n{clip_middle(self._clean(content), _LONGEST)}",
@@ -94,6 +96,16 @@ class ModelCallLog:
 
     def _clean(self, text: str) -> str:
         return visible(self._redactor.text(text))
+
+
+def _body(raw: object) -> Any:
+    """Return what a provider sent as JSON has it, of a stream each chunk; None for what is no answer of a provider."""
+    parts: Sequence[Any] = raw if isinstance(raw, list | tuple) else [raw]
+    try:
+        dumped = [part.model_dump(mode="json", exclude_none=True) for part in parts]
+    except Exception:  # noqa: BLE001 - the client's own code; the answer is shown as it was read
+        return None
+    return dumped if isinstance(raw, list | tuple) else dumped[0]
 
 
 @dataclass

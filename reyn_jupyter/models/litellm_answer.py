@@ -55,6 +55,7 @@ class IncomingAnswer:
         self._finish: str | None = None
         self._usage: Any = None
         self._fingerprint: str | None = None
+        self._raw: object = None
         self.listener_error: Exception | None = None
 
     @property
@@ -73,6 +74,7 @@ class IncomingAnswer:
         choices = getattr(answer, "choices", None) or ()
         if not choices:
             raise no_completion(self._request.model)
+        self._raw = answer
         self._fingerprint = getattr(answer, "system_fingerprint", None)
         self._usage = getattr(answer, "usage", None)
         self._finish = choices[0].finish_reason
@@ -117,6 +119,7 @@ class IncomingAnswer:
             raise NotStreamed
         if getattr(stream, "received_finish_reason", self._finish) is None:
             raise cut_off(self._request.model)
+        self._raw = received
         self._usage = next(
             (usage for chunk in reversed(received) if (usage := getattr(chunk, "usage", None))), None
         )
@@ -137,6 +140,7 @@ class IncomingAnswer:
             cost=_cost(litellm, model, usage, self._usage),
             model=model,
             fingerprint=self._fingerprint,
+            raw=self._raw,
         )
 
 

@@ -217,13 +217,13 @@ def _unheard(change: FileChange) -> None:
 
 
 class WhoseFile(Protocol):
-    """Says why a file, or one below a folder, may not be the person's own."""
+    """Says why files, or some below folders, may not be the person's own; many are asked about in one question."""
 
-    def __call__(self, path: str, *, folder: bool = False) -> str | None:
-        """Return it in a few words; None where the file is the person's own."""
+    def __call__(self, *paths: str, folder: bool = False) -> str | None:
+        """Return it in a few words for the first that may not be; None where all are the person's own."""
 
 
-def _own(path: str, *, folder: bool = False) -> None:
+def _own(*paths: str, folder: bool = False) -> None:
     """Say of no file that it may be a stranger's: no run has settings that name some."""
 
 
@@ -301,8 +301,8 @@ class ToolContext:
             for tools with `untrusted_output`, which are named by their action otherwise.
         advise: tell the person what to do about the result, a line to type or a program to install; no model reads it.
         origins: give where texts of others came from that the model has read in this conversation.
-        whose: say why a file of the workspace may not be the person's own, in a few words; None where it is. With
-            ``folder=True`` the files below a folder count.
+        whose: say why a file of the workspace may not be the person's own, in a few words; None where it is. Of many,
+            the first that may not be. With ``folder=True`` the files below a folder count.
         reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the

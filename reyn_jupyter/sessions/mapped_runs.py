@@ -12,12 +12,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.categories.skill import CATEGORY as SKILL
 from reyn_jupyter.executors.bounded import run_bounded
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
+from reyn_jupyter.workflows.orchestrator import SKILL
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.async_session import AsyncSession

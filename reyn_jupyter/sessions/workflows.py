@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from reyn_jupyter.categories.skill import CATEGORY as SKILL
 from reyn_jupyter.executors.clients import executor_of_client
 from reyn_jupyter.executors.executor import Executor, ExecutorLostError
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -21,13 +20,14 @@ from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.mapped_runs import MappedRun, map_workflow
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import count, nearest, shorten
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
 from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
-from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, read_run
+from reyn_jupyter.workflows.execution.workflow_run import StepRun, WorkflowRun, WorkflowRunStatus, read_run
+from reyn_jupyter.workflows.orchestrator import SKILL
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, read_plan
 from reyn_jupyter.workflows.planning.policy import POLICY_FILE
 from reyn_jupyter.workflows.utilities.manifest import is_capability
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.sessions.assembly import Parts
     from reyn_jupyter.sessions.async_session import AsyncSession
     from reyn_jupyter.workflows.utilities.manifest import Utility
+
+
+DispatchPhase = Literal["planning", "gap check", "policy check", "running", "ended"]
 
 
 class WorkflowActionError(UserError):
@@ -61,11 +64,13 @@ class PlanRun:
         plan: what was to be done.
         run: what came of it; of a dry run the status "preview".
         log: what its steps and their programs said meanwhile, the last lines of it.
+        phase: what is being done of the way from a request to its run; "ended" once it is over.
     """
 
     plan: WorkflowPlan
     run: WorkflowRun
     log: tuple[str, ...] = ()
+    phase: DispatchPhase = "ended"
 
     @property
     def status(self) -> str:
@@ -158,10 +163,13 @@ class Workflows:
                 f"{shorten(capability, 80)!r} is no capability: a domain, a dot and an action, in small letters.",
                 "It is domain.action, for example video.convert.",
             )
-        found = rank(self._parts.workflows.registry(fresh=True), capability)
+        registry = self._parts.workflows.registry(fresh=True)
+        found = rank(registry, capability)
         self._write_cache()
         rows = tuple(_ranked_row(place, each) for place, each in enumerate(found.rows, 1))
         begin = "" if found.chosen is not None else f" %reyn scaffold {capability} begins one."
+        if not rows and (near := nearest(capability, registry.capabilities)) is not None:
+            begin += f" Did you mean {near}?"
         return Table("ranking", rows, f"What serves {capability}", found.message + begin, found.rows)
 
     def plan(self, text: str, inputs: Mapping[str, Any] | None = None, *, llm: bool = True) -> WorkflowPlan:
@@ -204,12 +212,17 @@ class Workflows:
         Raises:
             WorkflowActionError: it cannot be planned, or not be run.
         """
-        return self.execute(self.plan(text, inputs, llm=llm), dry=dry, on_change=on_change)
+        asked = WorkflowPlan("", request_text=text, request_inputs=inputs or {})
+        with _ended_in_words(_begun(asked, "planning"), on_change):
+            plan = self.plan(text, inputs, llm=llm)
+        return self.execute(plan, dry=dry, on_change=on_change)
 
     def execute(self, plan: WorkflowPlan, *, dry: bool = False, on_change: OnChange | None = None) -> PlanRun:
         """Run a plan; one with gaps, or one that the policy forbids, does not begin. Raises WorkflowActionError."""
         run_id = str(uuid.uuid4())
         given = {"plan": plan.as_json(), "dry_run": dry, "run_id": run_id}
+        if on_change is not None:
+            on_change(_begun(plan, "gap check"))
         return self._execute(plan, given, run_id, on_change)
 
     def resume(
@@ -366,18 +379,35 @@ class Workflows:
         self, plan: WorkflowPlan, given: Mapping[str, Any], run_id: str, on_change: OnChange | None
     ) -> PlanRun:
         log: deque[str] = deque(maxlen=_LOG_LINES)
+        is_due = False  # whether something came since it was quiet, when the listener may have left out the last word
 
         def hear(event: object) -> None:
+            nonlocal is_due
             heard = event.event if isinstance(event, InnerEvent) else event
-            if not isinstance(heard, ActionProgressed):
+            if isinstance(heard, ActionProgressed):
+                is_due = True
+                if not log or log[-1] != heard.text:  # the last word of a call comes again when it ends
+                    log.append(heard.text)
+            elif event is None and is_due:
+                is_due = False
+            else:
                 return
-            if not log or log[-1] != heard.text:  # the last word of a call comes again when it ends
-                log.append(heard.text)
             if on_change is not None:
                 with suppress(WorkflowError):  # its file is not there yet
-                    on_change(PlanRun(plan, RunFile(self._parts.root, run_id).read().run, tuple(log)))
+                    on_change(PlanRun(plan, stored(), tuple(log), "running"))
 
-        value = self._call("workflow-executor", given, hear)
+        def stored() -> WorkflowRun:
+            return RunFile(self._parts.root, run_id).read().run
+
+        def ended() -> PlanRun | None:
+            """Return how it ended without a value, by its file."""
+            with suppress(WorkflowError):
+                return PlanRun(plan, stored(), tuple(log), "running")
+            return None
+
+        begun = _begun(plan, "gap check" if plan.gaps else "policy check")
+        with _ended_in_words(begun, on_change, ended):
+            value = self._call("workflow-executor", given, hear)
         return PlanRun(plan, read_run(value), tuple(log))
 
     def _call(
@@ -398,6 +428,31 @@ class Workflows:
     def _write_cache(self, *, rebuild: bool = False) -> None:
         with suppress(OSError):  # it is for people and other programs
             self._parts.workflows.write_cache(rebuild=rebuild)
+
+
+def _begun(plan: WorkflowPlan, phase: DispatchPhase) -> PlanRun:
+    """Return the run of a plan of which no step has begun."""
+    return PlanRun(plan, WorkflowRun("", "running", tuple(map(StepRun.of, plan.steps))), (), phase)
+
+
+@contextmanager
+def _ended_in_words(
+    begun: PlanRun, on_change: OnChange | None, latest: Callable[[], PlanRun | None] = lambda: None
+) -> Iterator[None]:
+    """Tell of a block as it begins, and, where it raises, how that left the run: nothing stays shown as running."""
+    if on_change is None:
+        yield
+        return
+    on_change(begun)
+    try:
+        yield
+    except BaseException as error:
+        left = latest() or begun
+        is_word = isinstance(error, WorkflowActionError)
+        status: WorkflowRunStatus = "execution_failed" if is_word else "interrupted"
+        run = left.run if left.run.status != "running" else replace(left.run, status=status)
+        on_change(replace(left, run=run, phase="ended"))
+        raise
 
 
 def _sender_of(given: Executor | Client | None) -> tuple[UtilitySender | None, Executor | None]:

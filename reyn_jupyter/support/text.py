@@ -185,6 +185,19 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(0, most - 1)].rstrip() + "…"
 
 
+def last_lines(text: str, most: int) -> str:
+    """Return the end of a text in whole lines: half a line could be half a secret, which nobody knows as one.
+
+    >>> last_lines("first line\\nsecond\\nthird", 15), last_lines("short", 15), last_lines("x" * 20, 15)
+    ('second\\nthird', 'short', '')
+    """
+    if len(text) <= most:
+        return text
+    end = text[-most:]
+    breaks = [at for mark in "\r\n" if (at := end.find(mark)) >= 0]
+    return end[min(breaks) + 1 :].lstrip("\r\n") if breaks else ""
+
+
 def clip_middle(text: str, most: int) -> str:
     """Return the text, or its head and tail around what was left out, so that neither end is pushed out of sight."""
     if len(text) <= most:

@@ -28,8 +28,8 @@ from reyn_jupyter.workflows.execution.executor import (
 )
 from reyn_jupyter.workflows.execution.run_file import RunFile
 from reyn_jupyter.workflows.execution.sent_utility import current_sender
-from reyn_jupyter.workflows.execution.step_place import StepPlace, step_place
-from reyn_jupyter.workflows.execution.workflow_run import as_outputs, unrunnable_status
+from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step, step_place
+from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
     from reyn_jupyter.guard.workspace import FileDecision
     from reyn_jupyter.runtime.services import ToolContext
-    from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
     from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep
     from reyn_jupyter.workflows.utilities.manifest import Utility
     from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
     from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
 UTILITY = "utility"  # the category whose actions are utilities
+SKILL = "skill"  # the category whose resources are workflows
 
 
 class Orchestrator:
@@ -106,6 +106,27 @@ class Orchestrator:
             serving_actions=self._serving,
         )
 
+    async def run_workflow(
+        self, plan: WorkflowPlan, on_event: Callable[[ExecutionEvent], None] | None = None
+    ) -> WorkflowRun:
+        """Run the plan of a workflow; where that is a step, go on with what an earlier call of the step did.
+
+        Args:
+            plan: of the workflow that this call names.
+            on_event: hears what happens.
+
+        Raises:
+            WorkflowError: as `run` does.
+        """
+        place, run_id, again = current_step(), None, False
+        if place is not None and place.action == self._context.name.text:
+            run_id = place.inner_run_id
+            again = place.again and self._run_file(run_id).exists
+        force = place is not None and place.force
+        run = await self.run(plan, run_id=run_id, resume=again, force=force, on_event=on_event)
+        assert isinstance(run, WorkflowRun)
+        return run
+
     def violations(self, plan: WorkflowPlan, policy: EffectivePolicy) -> tuple[PolicyViolation, ...]:
         """Return what of a plan that was covered the policy forbids."""
         return violations(plan, policy.policy, self._is_safe, serves=self._serves)
@@ -135,8 +156,9 @@ class Orchestrator:
         """
         policy = self._library.policy()
         plan = await self.cover(plan)
+        forbidden = " ".join(each.reason for each in self.violations(plan, policy))
         if dry:
-            return dry_run(plan, self._command)
+            return dry_run(plan, self._command, forbidden)
         if (status := unrunnable_status(plan)) is not None:
             return unstarted_run(plan, status)
         run_file = self._run_file(run_id)
@@ -146,13 +168,23 @@ class Orchestrator:
             self._context.came_from(told_by)
             if (call := current_call()) is not None:
                 call.run.note_origins([told_by])
-        if forbidden := self.violations(plan, policy):
-            problem = " ".join(each.reason for each in forbidden)
-            return unstarted_run(plan, "blocked_by_policy", None if resume else run_file, problem)
+        if forbidden:
+            return unstarted_run(plan, "blocked_by_policy", None if resume else run_file, forbidden)
+
+        called: set[str] = set()
+        logs: dict[str, str] = {}
 
         async def call_step(step: WorkflowStep, inputs: dict[str, Any], seconds: float) -> Mapping[str, Any]:
-            with step_place(StepPlace(run_file.step_folder(step.step_id), seconds)):
-                return await self._call(step, inputs)
+            again = resume or step.step_id in called
+            called.add(step.step_id)
+            place = StepPlace(
+                run_file.step_folder(step.step_id), seconds, self._called(step), again, force or step.retries
+            )
+            try:
+                with step_place(place):
+                    return await self._call(step, inputs)
+            finally:
+                logs[step.step_id] = place.log.text
 
         return await execute_plan(
             plan,
@@ -164,6 +196,8 @@ class Orchestrator:
             digest_of=self._digest,
             artifact_paths=self._artifacts,
             judge_again=self._judge_again,
+            has_own_run=self._is_workflow,
+            log_of=lambda step: logs.get(step.step_id, ""),
             resume=resume,
             force=force,
         )
@@ -230,6 +264,11 @@ class Orchestrator:
             return utility.manifest.idempotency == "safe"
         action = self._action(step)
         return action is not None and action.purity.repeatable
+
+    def _is_workflow(self, step: WorkflowStep) -> bool:
+        """Return whether a step runs a workflow of the workspace."""
+        name = _parsed(_action_of(step))
+        return name is not None and name.category == SKILL and self._library.has_workflow(name.entry)
 
     def _serving(self, capability: str) -> tuple[ServingAction, ...]:
         """Return the actions that say that they serve a capability."""

@@ -195,7 +195,7 @@ class WorkflowLibrary:
 
     def workflow(self, name: str) -> Workflow:
         """Return a workflow that the person trusts. Raises WorkflowError "validation"."""
-        found = {each.name: each.workflow for each in self.workflow_files() if each.workflow and each.trusted}
+        found = self._workflows()
         workflow = found.get(name)
         if workflow is None:
             raise WorkflowError(
@@ -204,6 +204,13 @@ class WorkflowLibrary:
                 "validation",
             )
         return workflow
+
+    def has_workflow(self, name: str) -> bool:
+        """Return whether there is a workflow of this name that the person trusts."""
+        return name in self._workflows()
+
+    def _workflows(self) -> dict[str, Workflow]:
+        return {each.name: each.workflow for each in self.workflow_files() if each.workflow and each.trusted}
 
     @property
     def problems(self) -> list[str]:

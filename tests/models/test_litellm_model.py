@@ -13,7 +13,10 @@ import pytest_asyncio
 
 from reyn_jupyter.models import litellm_model
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.call_log import ModelCallLog
 from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.retry import RetryingModel, RetryPolicy
+from reyn_jupyter.support.secrets import Redactor
 from tests.support.openai_server import (
     CONTEXT_TOO_LONG,
     Answer,
@@ -138,6 +141,26 @@ async def test_an_empty_completion_is_an_empty_response(server: OpenAIServer) ->
 @pytest.mark.parametrize(("sent", "seen"), [("length", "length"), ("content_filter", "content_filter")])
 async def test_the_finish_reason_is_the_providers(server: OpenAIServer, sent: str, seen: str) -> None:
     assert (await answer(server, Answer("cut", finish_reason=sent))).finish_reason == seen
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_the_log_shows_the_very_body_that_the_provider_sent(
+    server: OpenAIServer, streams: bool
+) -> None:
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    server.script(Answer("The answer."))
+    log = ModelCallLog(lambda: True, show, Redactor({}))
+    model = RetryingModel(model_at(server), RetryPolicy(), log=log)
+    await model.complete(ask(), *([lambda text: None] if streams else []))
+    body = json.loads(shown[-1].partition("raw body:\n")[2].partition("\nextracted content:")[0])
+    parts = body if isinstance(body, list) else [body]
+    # What only a provider says: ids of its own, and the choices as they came.
+    assert all(each["id"].startswith("chatcmpl") and each["choices"] is not None for each in parts)
+    assert "The answer." in json.dumps(parts) or len(parts) > 1
 
 
 async def test_usage_and_cost_are_the_providers(server: OpenAIServer) -> None:

@@ -221,6 +221,56 @@ def test_what_a_rule_denies_by_now_is_not_given_from_a_run_that_read_it(
         assert run["steps"][1]["status"] == "not_run"
 
 
+INNER = workflow_file(
+    "inner",
+    step("read", action="file__read", inputs={"path": "request.inputs.path"}),
+    step("log", "logs.run", {"log": "log", "text": "steps.read.outputs.result"}),
+    outputs={"text": "steps.read.outputs.result"},
+    takes={"path": {"type": "string"}},
+)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_the_steps_of_a_workflow_that_is_a_step_are_judged_by_the_rules_of_now(
+    workspace: Path, levels: int
+) -> None:
+    (workspace / "private").mkdir()
+    (workspace / "private" / "a.txt").write_text("the hidden word")
+    made = Workshop(workspace)
+    made.text("skills/inner.yaml", INNER)
+    outer = workflow_file(
+        "outer", step("a", action="skill__inner", inputs={"path": "request.inputs.path"}),
+        outputs={"text": "steps.a.outputs.text"}, takes={"path": {"type": "string"}},
+    )  # fmt: skip
+    made.text("skills/outer.yaml", outer)
+    made.close()
+    first = step(
+        "a", action="skill__inner" if levels == 1 else "skill__outer", inputs={"path": "private/a.txt"}
+    )
+    run, judged = resumed_under(workspace, "file__read(private/**)", first)
+    assert "hidden" not in json.dumps(run)
+    assert run["steps"][0]["error"]["code"] == "permission_denied" and "file__read" in json.dumps(run)
+    assert run["steps"][1]["status"] == "not_run" and judged.log() == 1
+    judged.close()
+
+
+def test_a_policy_of_now_holds_for_the_steps_of_a_workflow_that_was_a_step(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("the hidden word")
+    made = Workshop(workspace)
+    made.text("skills/inner.yaml", INNER)
+    made.policy(denied_capabilities=[])
+    made.close()
+    first = step("a", action="skill__inner", inputs={"path": "a.txt"})
+    run, judged = resumed_under(workspace, "file__read(private/**)", first)
+    assert run["steps"][0]["status"] == "done" and judged.log() == 1
+    judged.policy(denied_capabilities=["logs.*"])
+    last = step("z", "fails.run", depends_on=["a"])
+    run = judged.execute(first, last, resume="r1")
+    judged.close()
+    assert "hidden" not in json.dumps(run) and run["steps"][0]["error"]["code"] == "tool_failed"
+    assert "logs.run" in run["steps"][0]["error"]["message"]
+
+
 def test_a_step_that_is_denied_by_now_stays_known_as_done_and_is_not_run_twice(workspace: Path) -> None:
     logs = step("a", "logs.run", {"log": "log"})
     run, made = resumed_under(workspace, "utility__logs", logs)

@@ -192,7 +192,10 @@ _STEP_TONES: dict[str, Tone] = {
     "done": "good", "running": "info", "failed": "bad", "timed_out": "bad", "skipped": "warn", "interrupted": "warn",
     "not_run": "muted", "waiting": "muted", "preview": "info", "gap": "warn",
 }  # fmt: skip
+_PHASES = ("planning", "gap check", "policy check")  # before anything runs
+_UNJUDGED = ("partial-complete", "unroutable")  # runs that end before the policy is asked
 _LOG = 50  # lines
+_LATEST = 3  # lines of the log, while the run goes on
 _MOST_FILES = 10
 _OUTPUT = 2_000  # characters of what one step gave
 
@@ -203,7 +206,8 @@ def run_view(shown: PlanRun, look: Look) -> View:
     blocks: list[Block] = [Notice(look.text(run.problem, 2_000), "bad")] if run.problem else []
     for each in run.steps:
         if each.error is not None:
-            said = look.text(each.error.get("message", ""), 1_000)
+            words = (str(each.error.get(part) or "") for part in ("message", "hint"))
+            said = look.text(" ".join(filter(None, words)), 1_000)
             blocks.append(Notice(f"{each.step_id} {look.line(each.operation, 80)}: {said}", "bad"))
     if plan.steps:
         blocks.append(steps_chart(plan, _run_states(shown), look))
@@ -218,8 +222,14 @@ def run_view(shown: PlanRun, look: Look) -> View:
         f"plan of {count(len(plan.steps), 'step')}"
         + (", nothing ran" if run.status == "preview" else f", {done} done"),
         count(len(plan.gaps), "gap"),
-        "the policy forbids it" if run.status == "blocked_by_policy" else "the policy allows it",
     ]
+    if shown.phase in _PHASES:
+        facts = [] if shown.phase == "planning" else facts
+        facts.insert(0, f"{shown.phase} …")
+    elif run.status == "blocked_by_policy":
+        facts.append("the policy forbids it")
+    elif run.status not in _UNJUDGED and run.run_id + run.text:
+        facts.append("the policy allows it")
     if run.seconds:
         facts.append(formatting.seconds(run.seconds))
     if run.run_id:
@@ -258,10 +268,16 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
         )
         blocks.append(Section("Would run", (Code(look.text("\n".join(lines), 8_000)),)))
     elif run.status == "running" and shown.log:
-        blocks.append(Notice(look.line(shown.log[-1], 300), "info"))
-    elif shown.log:
-        text = "\n".join(look.lines(shown.log[-_LOG:], 300))
-        blocks.append(Fold((Span("Log"),), blocks=(Code(text),), printed=True))
+        # What a program said is told at once, what the run says of its step a moment later.
+        latest = look.lines(shown.log[-_LATEST:], 300)
+        blocks.append(Code("\n".join(latest)))
+    elif shown.log or any(step.log for step in run.steps):
+        logs = tuple(Code(look.text(step.log, 8_000), step.step_id) for step in run.steps if step.log)
+        # What a program said stands with its step, whole; meanwhile only some of it was seen.
+        logged = {line.strip() for step in run.steps for line in step.log.splitlines()}
+        own = [line for line in shown.log if line.strip() not in logged][-_LOG:]
+        words = (Code("\n".join(look.lines(own, 300))),) if own else ()
+        blocks.append(Fold((Span("Log"),), blocks=(*words, *logs), printed=True))
     if given := [step for step in run.steps if step.outputs]:
         outputs = tuple(Code(look.text(_pretty(step.outputs), _OUTPUT), step.step_id) for step in given)
         blocks.append(Fold((Span("Outputs"),), blocks=outputs, open=not files))

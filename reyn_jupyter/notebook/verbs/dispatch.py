@@ -34,17 +34,18 @@ class DispatchOptions(Options):
 
 def run(context: Context, options: DispatchOptions) -> PlanRun:
     place = InPlace(context.shell)
+
+    def show(made: PlanRun) -> None:
+        # How it ended is drawn in any case: an error or an interrupt comes after it.
+        place.last(made) if made.phase == "ended" else place.show(made)
+
+    workflows = context.session.workflows
     try:
         if options.resume is not None:
             run_id = None if options.resume == "last" else options.resume
-            return place.last(
-                context.session.workflows.resume(run_id, force=options.force, on_change=place.show)
-            )
+            return place.last(workflows.resume(run_id, force=options.force, on_change=show))
         text = request_text(context, 'For example: %reyn dispatch "convert all webm files in videos to mp4"')
-        made = context.session.workflows.dispatch(
-            text, dry=options.dry, llm=not options.no_llm, on_change=place.show
-        )
-        return place.last(made)
+        return place.last(workflows.dispatch(text, dry=options.dry, llm=not options.no_llm, on_change=show))
     except WorkflowActionError as error:
         raise ReynError(error.message, error.hint) from None
     except Interrupted as interrupted:

@@ -1,4 +1,4 @@
-"""`%reyn trust`: trust this workspace's reyn.yaml and .mcp.json as they are now."""
+"""`%reyn trust`: trust this workspace's settings, servers, utilities, rules, policy and workflows as they are now."""
 
 from __future__ import annotations
 
@@ -12,5 +12,8 @@ def run(context: Context, options: Options) -> Card:
 
 
 VERB = Verb(
-    "trust", "trust this workspace's reyn.yaml and .mcp.json as they are now", run, examples=("%reyn trust",)
+    "trust",
+    "trust this workspace's settings, servers, utilities, rules, policy and workflows as they are now",
+    run,
+    examples=("%reyn trust",),
 )

@@ -412,7 +412,7 @@ class Invoker:
             came_from=reports.origins.append,
             advise=reports.advice.append,
             origins=lambda: tuple(run.outermost.origins),
-            whose=lambda path, *, folder=False: whose(path, run, self._services.trust, folder=folder),
+            whose=lambda *paths, folder=False: whose(paths, run, self._services.trust, folder=folder),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call, reversal),
         )
 

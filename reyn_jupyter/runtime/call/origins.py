@@ -61,7 +61,9 @@ def origins_of(
                 found.append(f"{action}, stored as {source.name[:8]}…")
             else:  # what a query made of a page's table, say
                 found += made_of.get(source.name, ())
-        elif source.kind in ("file", "notebook") and (strange := whose(source.name, run, trust, folder=True)):
+        elif source.kind in ("file", "notebook") and (
+            strange := whose([source.name], run, trust, folder=True)
+        ):
             found.append(f"{'files' if source.name == '.' else source.name} {strange}")
     # No origin can end the line that names it.
     plain = (shorten(printable(" ".join(each.split())).replace("]", ")"), _LONGEST) for each in found[:_MOST])
@@ -81,20 +83,24 @@ def origin_line(origins: Sequence[str]) -> str:
     return f"[from {named}: {_WORDS}]"
 
 
-def whose(path: str, run: Run, trust: TrustAccess, *, folder: bool) -> str | None:
-    """Return why a file of the workspace may not be the person's own, in a few words; None where it is.
+def whose(paths: Iterable[str], run: Run, trust: TrustAccess, *, folder: bool) -> str | None:
+    """Return why the first file of the workspace that may not be the person's own may not be, in a few words.
 
     Args:
-        folder: whether it may be a folder, whose files count.
+        paths: of files; None is returned where all of them are the person's own.
+        folder: whether they may be folders, whose files count.
     """
-    if path.startswith(_STATE):  # memories: only the person's own are read
-        return None
-    if trust.awaits_trust:
+    asked = [
+        path for path in paths if not path.startswith(_STATE)
+    ]  # memories: only the person's own are read
+    if asked and trust.awaits_trust:
         return "of a folder that is not trusted"
-    for pattern in map(_file_pattern, run.settings.permissions.untrusted_files):
-        named = pattern.restricts(_ANY, EffectKind.READ, path)
-        if named or (folder and pattern.may_restrict_below(_ANY, EffectKind.READ, path)):
-            return f"in {pattern.target}"
+    patterns = [_file_pattern(glob) for glob in run.settings.permissions.untrusted_files]
+    for path in asked if patterns else ():
+        for pattern in patterns:
+            named = pattern.restricts(_ANY, EffectKind.READ, path)
+            if named or (folder and pattern.may_restrict_below(_ANY, EffectKind.READ, path)):
+                return f"in {pattern.target}"
     return None
 
 

@@ -59,13 +59,16 @@ class DryRun:
 
 
 def dry_run(
-    plan: WorkflowPlan, command_of: Callable[[WorkflowStep], Sequence[str] | None] = lambda step: None
+    plan: WorkflowPlan,
+    command_of: Callable[[WorkflowStep], Sequence[str] | None] = lambda step: None,
+    forbidden: str = "",
 ) -> DryRun:
     """Return what a plan would run.
 
     Args:
         plan: one with gaps is looked at as well, and its status says that it would not run.
         command_of: the command of a step; None for one that starts none.
+        forbidden: why the policy does not let it run; "" where it does.
 
     Raises:
         WorkflowError: "plan_invalid": its steps wait for each other.
@@ -83,6 +86,8 @@ def dry_run(
     )
     if (status := unrunnable_status(plan)) is not None:
         return DryRun(previews, unstarted_run(plan, status))
+    if forbidden:
+        return DryRun(previews, unstarted_run(plan, "blocked_by_policy", problem=forbidden))
     steps = tuple(StepRun.of(each.step, "preview") for each in previews)
     run = WorkflowRun("", "preview", steps, {}, summary_text("preview", steps), missing_operations(steps))
     return DryRun(previews, run)

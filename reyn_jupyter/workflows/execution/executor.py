@@ -93,6 +93,8 @@ async def execute_plan(
     digest_of: Callable[[WorkflowStep], str] = lambda step: "",
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]] = lambda step, outputs: (),
     judge_again: JudgeStep | None = None,
+    has_own_run: Callable[[WorkflowStep], bool] = lambda step: False,
+    log_of: Callable[[WorkflowStep], str] = lambda step: "",
     resume: bool = False,
     force: bool = False,
 ) -> WorkflowRun:
@@ -110,6 +112,9 @@ async def execute_plan(
         digest_of: the digest of what serves a step. With another one a step that was done is run again.
         artifact_paths: the files that a step made, from the root of the workspace, by its outputs.
         judge_again: says whether what a step gave before may be given again, with its inputs; None lets all of it.
+        has_own_run: whether a step goes on with a run of its own when it is called again, which does nothing twice and
+            judges each of its steps anew.
+        log_of: the end of what the program of a step logged in its last try.
         resume: go on with the run that the file holds: what was done there is not run again.
         force: run what was under way there again, although nobody knows how much of it was done.
 
@@ -133,7 +138,8 @@ async def execute_plan(
     execution = _Execution(plan, limits or RunLimits(), run_file)
     execution.call_step, execution.on_event = call_step, on_event
     execution.is_safe, execution.digest_of, execution.artifact_paths = is_safe, digest_of, artifact_paths
-    execution.judge_again, execution.force = judge_again, force
+    execution.judge_again, execution.has_own_run, execution.force = judge_again, has_own_run, force
+    execution.log_of = log_of
     return await execution.run(resume)
 
 
@@ -173,6 +179,8 @@ class _Execution:
     digest_of: Callable[[WorkflowStep], str]
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]]
     judge_again: JudgeStep | None
+    has_own_run: Callable[[WorkflowStep], bool]
+    log_of: Callable[[WorkflowStep], str]
     force: bool
 
     def __init__(self, plan: WorkflowPlan, limits: RunLimits, run_file: RunFile | None) -> None:
@@ -239,7 +247,7 @@ class _Execution:
             for step in self.plan.steps
             if (stored := self.earlier.steps.get(step.step_id)) is not None
             and (stored.status in UNDER_WAY or _may_have_worked(stored.error or {}))
-            and not self._may_repeat(step)
+            and not (self._may_repeat(step) or self.has_own_run(step))
         ]
         if unknown:
             raise WorkflowError(
@@ -313,7 +321,7 @@ class _Execution:
                 safe.
         """
         stored = self.earlier.steps.get(step.step_id) if self.earlier is not None else None
-        if stored is None or stored.status != "done" or self.run_file is None:
+        if stored is None or stored.status != "done" or self.run_file is None or self.has_own_run(step):
             return False
         served = (stored.operation, stored.tool_digest, stored.inputs_digest)
         if served != (step.operation, self.digest_of(step), self.run_file.inputs_digest(inputs)):
@@ -380,7 +388,8 @@ class _Execution:
 
         def attempted(error: str = "") -> None:
             attempt = StepAttempt(round(started_at, 3), round(self.loop.time() - began, 6), error)
-            self._set(step, attempts=(*self.states[step.step_id].attempts, attempt))
+            attempts = (*self.states[step.step_id].attempts, attempt)
+            self._set(step, attempts=attempts, log=self.log_of(step))
 
         try:
             outputs = _checked_outputs(await self.call_step(step, inputs, self._left))
@@ -421,6 +430,8 @@ class _Execution:
     def _failed(self, step: WorkflowStep, error: WorkflowError) -> None:
         """Record the failure of a step, and what it means for the run."""
         said: dict[str, Any] = {"code": error.code, "message": shorten(error.message, _LONGEST_MESSAGE)}
+        if error.hint:
+            said["hint"] = shorten(error.hint, _LONGEST_MESSAGE)
         if error.details:
             said["details"] = dict(error.details)
         if step.on_failure == "skip":
@@ -512,7 +523,8 @@ class _Execution:
                 self.run_file.end(status, changed, text, self.problem)
             except OSError as error:
                 self.problem = self.problem or _unwritten(error)
-        run = WorkflowRun(self.run_id, status, steps, self.outputs, text, missing, seconds, self.problem)
+        outputs = {each.step_id: self.outputs[each.step_id] for each in steps if each.step_id in self.outputs}
+        run = WorkflowRun(self.run_id, status, steps, outputs, text, missing, seconds, self.problem)
         if self.on_event is not None:
             self.on_event(ExecutionEvent("run_ended", self.run_id, run=run))
         return run

@@ -72,6 +72,7 @@ class StoredStep:
     attempts: tuple[StepAttempt, ...] = ()
     error: dict[str, Any] | None = None
     reason: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class StoredRun:
         steps = tuple(
             StepRun(
                 each.step_id, each.operation, each.tool, each.status, each.inputs, each.outputs or {}, each.attempts,
-                each.error, each.reason, each.artifacts, each.tool_digest,
+                each.error, each.reason, each.artifacts, each.tool_digest, log=each.log,
             )
             for each in self.steps.values()
         )  # fmt: skip
@@ -268,6 +269,8 @@ class RunFile:
             entry |= {"artifacts": [asdict(artifact) for artifact in step.artifacts]}
         if step.error is not None:
             entry["error"] = self._redact(dict(step.error))
+        if step.log:
+            entry["log"] = self._redact(step.log)
         if step.reason:
             entry["reason"] = self._redact(step.reason)
         return encode_json(entry)

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from reyn_jupyter.support.text import last_lines
+
+KEPT = 4 << 10  # characters of a log
 _current: ContextVar[StepPlace | None] = ContextVar("step_place", default=None)
+
+
+class StepLog:
+    """The end of what the program of a step logs."""
+
+    def __init__(self) -> None:
+        self._content = bytearray()
+
+    def hear(self, piece: bytes) -> None:
+        """Take what it wrote."""
+        self._content += piece
+        if len(self._content) > 4 * KEPT:
+            del self._content[: -2 * KEPT]
+
+    @property
+    def text(self) -> str:
+        """It, in whole lines."""
+        return last_lines(self._content.decode("utf-8", "replace"), KEPT).strip()
 
 
 @dataclass(frozen=True)
@@ -18,10 +40,25 @@ class StepPlace:
     Attributes:
         folder: its own, below the workspace's root; it need not be there.
         seconds: what is left of the time of its run.
+        action: what it calls.
+        again: whether it was called before in its run, by this start of it or by an earlier one.
+        force: whether what was under way in it may be run again.
+        log: takes what its program logs.
     """
 
     folder: Path
     seconds: float
+    action: str = ""
+    again: bool = False
+    force: bool = False
+    log: StepLog = field(default_factory=StepLog, compare=False)
+
+    @property
+    def inner_run_id(self) -> str:
+        """The id of the run that a workflow has that is this step; the same for every call of the step."""
+        return str(
+            uuid.uuid5(uuid.NAMESPACE_OID, f"{self.folder.parent.name}/{self.folder.name}/{self.action}")
+        )
 
 
 @contextmanager

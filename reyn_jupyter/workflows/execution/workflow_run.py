@@ -79,11 +79,12 @@ class StepRun:
         inputs: what it was given, with references replaced.
         outputs: what it gave; empty unless it is done.
         attempts: its tries in this run, in their order.
-        error: ``{"code", "message", "details"}`` of the last one that failed.
+        error: ``{"code", "message", "hint", "details"}`` of the last one that failed; the last two where there are any.
         reason: why it did not run, in a sentence; "" where it did.
         artifacts: files that it made.
         tool_digest: the digest of what served it.
         carried: whether its result is that of an earlier start of the run, which was not run again.
+        log: the end of what its program wrote on standard error in its last try.
     """
 
     step_id: str
@@ -98,6 +99,7 @@ class StepRun:
     artifacts: tuple[StepArtifact, ...] = ()
     tool_digest: str = ""
     carried: bool = False
+    log: str = ""
 
     @classmethod
     def of(cls, step: WorkflowStep, status: StepStatus = "waiting", reason: str = "") -> StepRun:
@@ -125,6 +127,7 @@ class StepRun:
             **({"reason": self.reason} if self.reason else {}),
             **({"artifacts": [each.path for each in self.artifacts]} if self.artifacts else {}),
             **({"carried": True} if self.carried else {}),
+            **({"log": self.log} if self.log else {}),
         }
 
 
@@ -191,12 +194,13 @@ def as_outputs(value: Any) -> dict[str, Any]:
 
 def read_run(data: Mapping[str, Any]) -> WorkflowRun:
     """Return the run that `WorkflowRun.as_json` wrote; also of a dry run, whose steps have no state."""
+    without_state: StepStatus = "preview" if data["status"] == "preview" else "not_run"
     steps = tuple(
         StepRun(
             each["step_id"],
             each["operation"],
             each.get("tool"),
-            each.get("status", data["status"]),
+            each.get("status", without_state),
             each.get("inputs") or {},
             each.get("outputs") or {},
             error=each.get("error"),
@@ -204,6 +208,7 @@ def read_run(data: Mapping[str, Any]) -> WorkflowRun:
             reason=each.get("reason") or shlex.join(each.get("argv") or ()),
             artifacts=tuple(StepArtifact(path, "", 0) for path in each.get("artifacts", ())),
             carried=each.get("carried", False),
+            log=each.get("log", ""),
         )
         for each in data["steps"]
     )

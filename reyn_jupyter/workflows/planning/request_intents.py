@@ -35,6 +35,7 @@ _SEPARATOR = re.compile(
     r"|(?P<weak>,|(?<=\s)(?:and|plus|but|or|as\s+well\s+as|и|а\s+также|а|но|или)(?=\s)|(?<=\s)(?:&|\+|->|→|=>)(?=\s))",
     re.IGNORECASE,
 )
+_AFTER = re.compile(rf"(?<!\w)(?:{_STRONG_WORDS})(?!\w)|->|→|=>", re.IGNORECASE)
 _MARKER = re.compile(r"(?:\s|\d{1,3}[.)](?=\s)|[-*•–—](?=\s))+")
 _OPENING = re.compile(
     r"(?:please|kindly|also|just|now|firstly|first|secondly|second|next|finally|okay|ok|hi|hello|hey|dear|so|well|"
@@ -127,6 +128,18 @@ class NormalizedRequest:
     intents: tuple[RequestIntent, ...]
     context: tuple[str, ...] = ()
     masked: str = ""
+
+    def comes_after(self, at: int) -> bool:
+        """Return whether an intent is said to come after the one before it: "then", "after that", an arrow.
+
+        >>> request = normalize_request("unpack a.zip and print b.pdf, then email c.pdf")
+        >>> [request.comes_after(at) for at in range(3)]
+        [False, False, True]
+        """
+        if at == 0:
+            return False
+        between = self.masked[self.intents[at - 1].end : self.intents[at].start]
+        return _AFTER.search(between) is not None
 
 
 def normalize_request(text: str, rules: PlanRules | None = None) -> NormalizedRequest:

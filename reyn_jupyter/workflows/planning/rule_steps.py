@@ -7,7 +7,8 @@ it names is in a step. What is not taken comes back, as text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 from reyn_jupyter.support.text import enumerate_words
@@ -111,7 +112,7 @@ def apply_rules(request: NormalizedRequest, rules: PlanRules, inputs: Mapping[st
         if len(left) == len(matches):
             break
         matches = left
-    steps = _steps(matches, inputs)
+    steps = _in_order(_steps(matches, inputs), matches, request)
     rest, unread = [], []
     for at, intent in enumerate(request.intents):
         own = [each for each in matches if each.clause == at]
@@ -267,6 +268,7 @@ def _steps(matches: list[_Match], inputs: Mapping[str, Any]) -> list[WorkflowSte
                         for name, source in sources.items()
                         if source is not None
                     },
+                    on_failure=match.rule.on_failure,
                     capability_contract=match.rule.contract,
                     coverage_rationale=f"by the rule {match.rule.name}",
                     source="rule",
@@ -275,6 +277,34 @@ def _steps(matches: list[_Match], inputs: Mapping[str, Any]) -> list[WorkflowSte
 
     for match in sorted(matches, key=lambda each: each.place):
         make(match)
+    return made
+
+
+def _in_order(
+    steps: list[WorkflowStep], matches: list[_Match], request: NormalizedRequest
+) -> list[WorkflowStep]:
+    """Return steps of which those of a clause that is said to come after others wait for these."""
+    stages = list(accumulate(int(request.comes_after(at)) for at in range(len(request.intents))))
+    stage = {step_id: stages[each.clause] for each in matches for step_id in each.ids}
+    needs = {each.step_id: set(each.needed_steps) for each in steps}
+
+    def reach(step_id: str) -> set[str]:
+        found, pending = set[str](), [step_id]
+        while pending:
+            new = needs[pending.pop()] - found
+            found |= new
+            pending += new
+        return found
+
+    made = []
+    for step in steps:
+        own = step.step_id
+        before = [at for at in stage.values() if at < stage[own]]
+        for each in (other for other, at in stage.items() if before and at == max(before)):
+            if each not in reach(own) and own not in reach(each):
+                needs[own].add(each)
+        added = tuple(each.step_id for each in steps if each.step_id in needs[own] - set(step.needed_steps))
+        made.append(replace(step, depends_on=(*step.depends_on, *added)))
     return made
 
 

@@ -18,6 +18,7 @@ from reyn_jupyter.config.yaml_document import parse
 from reyn_jupyter.guard.trust import RULES
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.validation_messages import fields_at, reason
+from reyn_jupyter.workflows.planning.plan import OnFailure
 from reyn_jupyter.workflows.planning.references import parse_reference
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.manifest import is_capability
@@ -68,6 +69,7 @@ class PlanRule:
             something else.
         inputs: the sources of each input, the first that there is counts. Without one for each the rule makes no step.
         contract: of the step.
+        on_failure: what a failure of the step means for the run.
         file: the file that the rules are from.
     """
 
@@ -80,6 +82,7 @@ class PlanRule:
     unless: str | None = None
     once: bool = False
     serves: tuple[str, ...] = ()
+    on_failure: OnFailure = "fail"
     file: str = ""
 
     @property
@@ -253,6 +256,7 @@ class _RuleData(_Strict):
     unless: str | None = None
     once: bool = False
     serves: list[str] = Field(default_factory=list)
+    on_failure: OnFailure = "fail"
     inputs: dict[str, tuple[_SourceData, ...]] = Field(default_factory=dict)
     input_schema: dict[str, Any] = Field(default_factory=dict)
     output_schema: dict[str, Any] = Field(default_factory=dict)
@@ -310,6 +314,7 @@ def _rule(data: _RuleData, file: str) -> PlanRule:
         unless=data.unless,
         once=data.once,
         serves=tuple(data.serves),
+        on_failure=data.on_failure,
         file=file,
     )
 

@@ -38,7 +38,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, is_protected, walk_places
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.support.secret import Secret
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import count, last_lines, shorten
 from reyn_jupyter.workflows.utilities.contract import Schema
 from reyn_jupyter.workflows.utilities.manifest import Dependency, Utility
 from reyn_jupyter.workflows.utilities.program import command_of, missing_dependencies
@@ -416,7 +416,10 @@ class _Heard:
     @property
     def details(self) -> dict[str, str]:
         """What an error tells of both streams."""
-        return {"stderr": self.log[-_QUOTED:], "stdout": self.stdout[-_QUOTED:].decode("utf-8", "replace")}
+        return {
+            "stderr": last_lines(self.log, _QUOTED),
+            "stdout": self.stdout[-_QUOTED:].decode("utf-8", "replace"),
+        }
 
     def last_words(self) -> str:
         """Return the last line of standard error, in parentheses; "" where there is none."""

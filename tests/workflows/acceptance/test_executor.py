@@ -156,6 +156,11 @@ MEETS = gives(
 )
 
 
+def test_outputs_stand_in_the_order_of_the_plan_whichever_step_ended_first(bench: Workshop) -> None:
+    run = bench.execute(echo("z", depends_on=["a"]), echo("a"))
+    assert list(run["outputs"]) == ["z", "a"]
+
+
 def test_independent_branches_run_side_by_side(bench: Workshop) -> None:
     """Each of the two waits for the other, so that none is done before both have begun."""
     bench.add("meets", MEETS, input_schema=opened(log=LOG))

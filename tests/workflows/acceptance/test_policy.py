@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.workflows.planning.plan import read_plan
 from tests.workflows.acceptance.workshop import (
+    ECHO,
     LOG,
     LOGS,
     LOGS_AND_FAILS,
@@ -273,3 +275,15 @@ def test_the_notebook_says_what_the_policy_forbids(notebook: Notebook) -> None:
     notebook.workshop.policy(denied_capabilities=["youtube.*"])
     said = notebook.say('%reyn dispatch --no-llm "Download https://youtu.be/dQw4w9WgXcQ"')
     assert "youtube.download" in said and "policy" in said.lower()
+
+
+def test_a_dry_run_says_that_the_policy_forbids_it(workshop: Workshop) -> None:
+    workshop.add("echo", ECHO)
+    workshop.policy(denied_capabilities=["echo.*"])
+    shown = workshop.execute(step("a", "echo.run"), dry_run=True)
+    assert shown["status"] == "blocked_by_policy" and shown["exit_code"] == 4
+    assert "echo.run" in shown["problem"] and shown["steps"][0]["argv"]
+    plan = read_plan({"steps": [{"step_id": "a", "capability": "echo.run"}]})
+    dry = workshop.session.workflows.execute(plan, dry=True)
+    assert [each.status for each in dry.run.steps] == ["not_run"]
+    assert workshop.run_files() == []

@@ -203,6 +203,11 @@ def test_resolve_of_a_capability_that_nothing_serves_says_what_to_do(notebook: N
     assert "nobody.does-this" in said and "%reyn scaffold nobody.does-this" in said
 
 
+def test_resolve_of_a_capability_with_a_slip_names_the_one_that_there_is(notebook: Notebook) -> None:
+    assert "Did you mean video.convert?" in notebook.say("%reyn resolve video.covnert")
+    assert "Did you mean" not in notebook.say("%reyn resolve nobody.knows")
+
+
 def test_resolve_of_what_is_no_capability_says_the_form(notebook: Notebook) -> None:
     assert "domain.action" in notebook.say("%reyn resolve nonsense")
 

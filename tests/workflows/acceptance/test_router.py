@@ -11,6 +11,8 @@ from reyn_jupyter.models.base import ErrorKind, ModelError
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.workflows.acceptance.workshop import (
     ECHO,
+    FAILS_ONCE,
+    LOG,
     TEXT,
     Json,
     Notebook,
@@ -122,6 +124,34 @@ def test_all_webm_files_are_the_mode_all(workshop: Workshop) -> None:
         assert inputs["mode"] == "all" and "videos" in json.dumps(inputs)
 
 
+@pytest.mark.parametrize(
+    "rest", ["convert all webm files in it to mp4", "конвертируй все webm файлы из него в mp4"]
+)
+def test_a_word_that_stands_for_what_was_made_is_no_name_of_a_folder(workshop: Workshop, rest: str) -> None:
+    made = workshop.route(f"unpack clips.zip, then {rest}")
+    assert inputs_of(made, "video.convert")["folder"] == "steps.step-1.outputs.folder"
+    plan = workshop.route(f"download {YANDEX}, then {rest}")  # which gives no folder
+    assert capabilities(plan) == ["yandex-disk.download"]
+    assert any("webm" in each["missing_capability"] for each in plan["gaps"])
+
+
+@pytest.mark.parametrize(
+    ("between", "waits"),
+    [(", then ", True), (" and then ", True), (" → ", True), (" and ", False), ("; ", False)],
+)
+def test_what_is_said_to_come_after_something_waits_for_it(
+    workshop: Workshop, between: str, waits: bool
+) -> None:
+    first, second = workshop.route(f"Download {VIDEO}{between}convert all webm files to mp4")["steps"]
+    assert second["depends_on"] == ([first["step_id"]] if waits else [])
+
+
+def test_a_step_that_takes_what_comes_later_makes_no_circle(workshop: Workshop) -> None:
+    plan = workshop.route(f"Upload to {DRIVE}, then download {VIDEO}")
+    assert {each["capability"] for each in plan["steps"]} <= {"drive.upload", "youtube.download"}
+    assert workshop.execute(*plan["steps"], dry_run=True)["status"] in ("preview", "partial-complete")
+
+
 def test_named_webm_files_are_the_mode_selected(workshop: Workshop) -> None:
     for text in ("Convert a.webm and b.webm into mp4", "Преобразуй a.webm и b.webm в mp4"):
         inputs = inputs_of(workshop.route(text), "video.convert")
@@ -139,7 +169,10 @@ def test_capabilities_and_steps_of_a_plan_have_the_form_of_plans(workshop: Works
     assert {"plan_id", "status", "steps", "gaps", "notes"} <= set(plan)
     ids = [each["step_id"] for each in plan["steps"]]
     assert ids == ["step-1", "step-2"]
-    assert all(each["capability_contract"] and each["on_failure"] == "fail" for each in plan["steps"])
+    assert all(
+        each["capability_contract"] and each["on_failure"] in ("retry", "skip", "fail")
+        for each in plan["steps"]
+    )
 
 
 def test_rules_are_data_that_a_workspace_adds_to_under_trust(workshop: Workshop) -> None:
@@ -153,6 +186,22 @@ def test_rules_are_data_that_a_workspace_adds_to_under_trust(workshop: Workshop)
     plan = workshop.route("Get ticket #42")
     assert capabilities(plan) == ["ticket.fetch"]
     assert inputs_of(plan, "ticket.fetch") == {"ticket": "42", "queue": "main"}
+
+
+def test_a_rule_says_what_a_failure_of_its_step_means(workshop: Workshop) -> None:
+    workshop.write("once", FAILS_ONCE, input_schema=opened(log=LOG), idempotency="safe")
+    again = {**rule("note", "note it", "once.run", log="log"), "on_failure": "retry"}
+    workshop.text("tools/rules.yaml", rules_file(again, rule("list", "list it", "once.run", log="list")))
+    workshop.session.trust()
+    (listed,) = workshop.route("list it")["steps"]
+    assert listed["on_failure"] == "fail"
+    run = workshop.execute(*workshop.route("note it")["steps"])
+    assert run["status"] == "executed" and workshop.log() == 2
+
+
+def test_what_goes_over_the_network_is_tried_again_where_that_is_safe(workshop: Workshop) -> None:
+    video, upload = workshop.route(f"Download {VIDEO} and put it into {DRIVE}")["steps"]
+    assert video["on_failure"] == upload["on_failure"] == "retry" and not upload["retries"]
 
 
 def test_rules_that_are_none_are_a_problem_and_those_of_the_package_hold(workshop: Workshop) -> None:

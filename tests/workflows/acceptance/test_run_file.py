@@ -20,7 +20,9 @@ from tests.workflows.acceptance.workshop import (
     ECHO,
     FAILED,
     FAILS,
+    FAILS_ONCE,
     INTERRUPTED,
+    LATE,
     LOG,
     LOGS,
     PENDING,
@@ -34,6 +36,7 @@ from tests.workflows.acceptance.workshop import (
     statuses,
     step,
     steps_of,
+    workflow_file,
 )
 
 # Says that it began, and is done only once there is a file `go`.
@@ -109,6 +112,20 @@ def test_no_secret_stands_in_a_file_of_a_run(bench: Workshop) -> None:
     made.close()
     for file in (bench.root / "state").rglob("*"):
         assert not file.is_file() or secret.encode() not in file.read_bytes(), file
+
+
+def test_of_a_long_log_the_end_is_kept_in_whole_lines_and_without_secrets(
+    bench: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-" + "proj-abcdefghijklmnopqrstuvwx"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    says = f"for at in range(9000):\n    print('line', at, {secret!r}, file=sys.stderr)\n"
+    bench.add("talks", gives("{}", says))
+    bench.execute(step("a", "talks.run"))
+    text = bench.run_files()[0].read_text()
+    log = json.loads(text)["steps"][0]["log"].splitlines()
+    assert secret not in text and "line 8999" in log[-1] and log[0].startswith("line ")
+    assert 50 < len(log) < 300
 
 
 def test_a_large_output_is_stored_apart(bench: Workshop) -> None:
@@ -253,6 +270,70 @@ def test_a_step_whose_artifact_is_not_as_it_was_is_run_again(bench: Workshop, ha
         file.write_text("another")
     bench.execute(*steps, resume=failed["run_id"])
     assert bench.log() == 2
+
+
+# A workflow that is a step
+
+
+def kept(bench: Workshop, *steps: Json) -> Json:
+    """Keep steps as a workflow, and return the step that runs it."""
+    bench.text("skills/inner.yaml", workflow_file("inner", *steps, outputs={}, takes={}))
+    bench.session.trust()
+    return step("w", action="skill__inner")
+
+
+def test_a_workflow_that_failed_as_a_step_goes_on_from_its_own_last_good_step(bench: Workshop) -> None:
+    place = bench.add("mends", FAILS)
+    inner = kept(bench, step("a", "logs.run", {"log": "log"}), step("b", "mends.run", depends_on=["a"]))
+    failed = bench.execute(inner, step("z", "echo.run", depends_on=["w"]))
+    assert statuses(failed) == {"w": FAILED, "z": PENDING} and bench.log() == 1
+    (place / "main.py").write_text(ECHO)
+    bench.session.trust()
+    run = bench.execute(inner, step("z", "echo.run", depends_on=["w"]), resume=failed["run_id"])
+    assert run["status"] == "executed" and bench.log() == 1
+
+
+def test_a_workflow_that_is_done_as_a_step_is_not_run_again(bench: Workshop) -> None:
+    inner = kept(bench, step("a", "logs.run", {"log": "log"}))
+    failed = bench.execute(inner, step("z", "fails.run", depends_on=["w"]))
+    run = bench.execute(inner, step("z", "fails.run", depends_on=["w"]), resume=failed["run_id"])
+    assert statuses(run) == {"w": DONE, "z": FAILED} and bench.log() == 1
+
+
+def test_another_try_of_a_workflow_does_not_repeat_what_it_did(bench: Workshop) -> None:
+    bench.add("once", FAILS_ONCE, input_schema=opened(log=LOG), idempotency="safe")
+    inner = kept(
+        bench,
+        step("a", "logs.run", {"log": "log"}),
+        step("b", "once.run", {"log": "tries"}, depends_on=["a"]),
+    )
+    run = bench.execute({**inner, "on_failure": "retry", "retries": True})
+    assert run["status"] == "executed" and bench.log("tries") == 2 and bench.log() == 1
+
+
+@pytest.mark.parametrize("kind", ["safe", "unsafe"])
+def test_a_step_that_was_under_way_within_a_workflow_is_run_again_only_where_that_is_safe(
+    bench: Workshop, kind: str
+) -> None:
+    inner = kept(
+        bench,
+        step("a", "logs.run", {"log": "log"}),
+        step("b", f"{kind}-waits.run", {"log": "waits", "mark": "inner"}, depends_on=["a"]),
+    )
+    bench.policy(max_run_seconds=3)
+    run = bench.execute(inner)
+    assert statuses(run) == {"w": LATE} and bench.log("waits") >= 2
+    (bench.root / "waits" / "go").touch()
+    before = bench.log("waits")
+    again = bench.execute(inner, resume=run["run_id"])
+    assert bench.log() == 1
+    if kind == "safe":
+        assert statuses(again) == {"w": DONE} and bench.log("waits") == before + 1
+    else:
+        assert statuses(again) == {"w": FAILED} and bench.log("waits") == before
+        assert "force" in json.dumps(again)
+        forced = bench.execute(inner, resume=run["run_id"], force=True)
+        assert statuses(forced) == {"w": DONE} and bench.log("waits") == before + 1
 
 
 @pytest.mark.parametrize("run_id", ["no-such-run", "../../policy", "", "/etc/passwd"])

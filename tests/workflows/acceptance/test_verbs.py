@@ -85,6 +85,29 @@ def test_dispatch_runs_the_whole_chain_and_says_its_phases_and_operations(ready:
     assert ready.workshop.run_file()["status"] == "executed"
 
 
+@pytest.mark.parametrize(
+    ("more", "phases"),
+    [
+        ("", ["planning", "gap check", "policy check", "running"]),
+        (" and translate its subtitles", ["planning", "gap check"]),
+    ],
+)
+def test_the_phases_of_a_dispatch_are_told_as_they_begin(
+    ready: Notebook, more: str, phases: list[str]
+) -> None:
+    heard: list[str] = []
+    ended = ready.workshop.session.workflows.dispatch(
+        REQUEST + more, llm=False, on_change=lambda made: heard.append(made.phase)
+    )
+    assert list(dict.fromkeys(heard)) == phases and ended.phase == "ended"
+
+
+def test_a_plan_with_gaps_is_not_said_to_be_allowed_by_the_policy(ready: Notebook) -> None:
+    said = ready.say(f'%reyn dispatch --no-llm "{REQUEST} and translate its subtitles"')
+    assert "the policy allows it" not in said
+    assert "the policy allows it" in ready.say(f'%reyn dispatch "{REQUEST}"')
+
+
 def test_a_dry_dispatch_shows_the_commands_and_runs_nothing(ready: Notebook) -> None:
     said = ready.say(f'%reyn dispatch --dry "{REQUEST}"')
     assert "preview" in said and "main.py" in said and VIDEO in said
@@ -120,6 +143,18 @@ def test_logs_of_utilities_are_seen(ready: Notebook) -> None:
     main.write_text("import sys\nprint('42 % of it', file=sys.stderr)\n" + main.read_text())
     ready.workshop.session.trust()
     assert "42 % of it" in ready.say(f'%reyn dispatch "{REQUEST}"')
+
+
+def test_each_line_of_a_log_stands_with_its_step_at_the_end(ready: Notebook) -> None:
+    main = ready.workshop.root / "tools" / "youtube-download-stand-in" / "main.py"
+    main.write_text(
+        "import sys\nfor at in range(30):\n    print('line', at, file=sys.stderr)\n" + main.read_text()
+    )
+    ready.workshop.session.trust()
+    said = ready.say(f'%reyn dispatch "{REQUEST}"')
+    assert [at for at in range(30) if f"line {at}" not in said] == []
+    first, second = ready.workshop.run_file()["steps"]
+    assert first["log"].splitlines()[-1] == "line 29" and "log" not in second
 
 
 # %reyn utilities, resolve, scaffold are in test_registry, test_manifest and test_scaffolder

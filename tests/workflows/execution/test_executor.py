@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given, settings
 
 from reyn_jupyter.runtime.deadline import deadlines_paused
-from reyn_jupyter.workflows.execution.executor import ExecutionEvent, RunLimits, execute_plan, unstarted_run
+from reyn_jupyter.workflows.execution.executor import (
+    FIRST_WAIT,
+    ExecutionEvent,
+    RunLimits,
+    execute_plan,
+    unstarted_run,
+)
 from reyn_jupyter.workflows.execution.run_file import RunFile
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep
 from reyn_jupyter.workflows.workflow_error import WorkflowError
@@ -103,6 +109,26 @@ async def test_a_step_is_tried_again_only_where_that_is_safe_or_the_plan_says_so
     # Waits are drawn from a bound that doubles: half a second, then one.
     assert all(0 <= wait <= bound for wait, bound in zip(waits[:2], (0.5, 1.0), strict=True))
     assert len(set(waits)) == len(waits)
+
+
+async def test_the_bound_of_a_wait_doubles_and_what_is_drawn_below_it_differs() -> None:
+    async def waits() -> list[float]:
+        heard: list[float] = []
+
+        async def fail(step: WorkflowStep, inputs: dict[str, Any], seconds: float) -> dict[str, Any]:
+            raise failure()
+
+        await execute_plan(
+            plan(step("a", on_failure="retry", retries=True)), call_step=fail, limits=RunLimits(60, 3),
+            on_event=lambda event: heard.append(event.wait) if event.kind == "step_retried" else None,
+        )  # fmt: skip
+        return heard
+
+    drawn = await asyncio.gather(*(waits() for _ in range(12)))
+    for each in drawn:
+        assert len(each) == 3 and all(wait <= FIRST_WAIT * 2**at for at, wait in enumerate(each))
+    first, _, third = (set(column) for column in zip(*drawn, strict=True))
+    assert len(first) > 1 and max(third) > FIRST_WAIT
 
 
 async def test_a_wait_that_would_outlast_the_run_is_not_begun() -> None:

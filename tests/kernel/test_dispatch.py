@@ -1,0 +1,71 @@
+"""A request that is dispatched in a real kernel: one display, updated in place, which ends as the run did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.kernel.kernel_support import Kernel
+from tests.workflows.acceptance.workshop import ANYTHING, manifest_of, rule, rules_file
+
+SLOW = """import json, sys, time
+for at in range(4):
+    print("part", at, file=sys.stderr, flush=True)
+    time.sleep(0.4)
+print(json.dumps({"text": "made"}))
+"""
+STUCK = "import sys, time\nprint('stuck now', file=sys.stderr, flush=True)\ntime.sleep(600)\n"
+HANGS = """
+async def hangs(request):
+    await asyncio.sleep(60)
+"""
+
+
+@pytest.fixture
+def shop(kernel: Kernel, workspace: Path) -> Kernel:
+    """A kernel whose workspace has utilities and rules that the person trusts."""
+    for name, program in (("slow", SLOW), ("stuck", STUCK)):
+        folder = workspace / "tools" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tool.yaml").write_text(yaml.safe_dump(manifest_of(name, output_schema=ANYTHING)))
+        (folder / "main.py").write_text(program)
+    rules = rules_file(rule("slow", "make it", "slow.run"), rule("stuck", "hang on", "stuck.run"))
+    (workspace / "tools" / "rules.yaml").write_text(rules)
+    (workspace / "policy.yaml").unlink(missing_ok=True)
+    kernel.run("%reyn trust")
+    return kernel
+
+
+def test_a_dispatch_is_one_display_that_says_how_far_it_is(shop: Kernel) -> None:
+    cell = shop.run('%reyn dispatch "make it"')
+    assert cell.error is None and len(cell.outputs) == 1
+    assert {each["transient"]["display_id"] for each in cell.updates} == {
+        cell.outputs[0]["transient"]["display_id"]
+    }
+    assert "planning" in cell.drawn[0], cell.drawn[0]
+    going = [each for each in cell.drawn if "[running]" in each and "slow.run (running" in each]
+    assert any("part" in each for each in going)
+    assert "[executed]" in cell.text and "[running]" not in cell.text
+
+
+def test_while_a_model_plans_the_display_says_so(shop: Kernel) -> None:
+    shop.run(HANGS + "says(hangs)")
+    cell = shop.run('%reyn dispatch "sing a song"', interrupt_at="planning")
+    assert len(cell.outputs) <= 2 and "Interrupted" in str(cell.error)
+    assert "[interrupted]" in cell.text and "[running]" not in cell.text
+
+
+def test_an_interrupted_dispatch_is_no_longer_shown_as_running(shop: Kernel) -> None:
+    cell = shop.run('%reyn dispatch "hang on"', interrupt_at="stuck now")
+    assert "--resume last" in str(cell.error)
+    assert "[interrupted]" in cell.text and "stuck.run (interrupted" in cell.text
+
+
+def test_a_dispatch_that_cannot_be_planned_is_not_shown_as_running(shop: Kernel, workspace: Path) -> None:
+    (workspace / "policy.yaml").write_text("max_stepps: 3\n")
+    cell = shop.run('%reyn dispatch "make it"')
+    (workspace / "policy.yaml").unlink()
+    assert "max_stepps" in str(cell.error)
+    assert "running" not in cell.text
