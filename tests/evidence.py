@@ -26,6 +26,14 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
 BEGIN, END = "<!-- evidence: begin -->", "<!-- evidence: end -->"
 SUITE, BASE = "first-steps", "alone"
+# Scenarios whose trials were read while the harness was mended: what it does on these says little about others.
+MENDED_ON = frozenset(
+    """
+    lamp-on-bedroom lamp-off-hall lamp-off-office order-pencils order-candles cancel-507 track-226 play-blue-moon
+    volume-20 read-door read-safe read-doctor read-choir read-cinema write-hello write-milk write-call write-animal
+    delete-people remove-codes remove-people
+    """.split()
+)
 CHECKS = ("state_reached", "right_action", "task_done")
 AGAINST = {
     "state": "state_reached",
@@ -50,7 +58,7 @@ def main() -> None:
         help="for all runs of a file; inf: no limit",
     )
     given = parser.parse_args()
-    suite = reyn.load_suite(SUITE)
+    suite = held_out(reyn.load_suite(SUITE))
     variants = variants_of(suite, given.model, given.only)
     folder = ROOT / "build" / "evidence"
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,6 +81,11 @@ def main() -> None:
             tail = rest.partition(END)[2]
             PAGE.write_text(f"{head}{BEGIN}\n{table(report)}\n{END}{tail}", encoding="utf-8")
             study.export(PAGE.parent / "evidence" / f"{file.stem}.parquet")
+
+
+def held_out(suite: Suite) -> Suite:
+    """Return a suite without the scenarios that the harness was mended on."""
+    return suite.only(*(scenario.id for scenario in suite.scenarios if scenario.id not in MENDED_ON))
 
 
 def budget_of(model: str, dollars: float) -> reyn.Budget:
