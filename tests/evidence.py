@@ -28,11 +28,29 @@ BEGIN, END = "<!-- evidence: begin -->", "<!-- evidence: end -->"
 SUITE, BASE = "first-steps", "alone"
 # Scenarios whose trials were read while the harness was mended: what it does on these says little about others.
 MENDED_ON = frozenset(
-    """
-    lamp-on-bedroom lamp-off-hall lamp-off-office order-pencils order-candles cancel-507 track-226 play-blue-moon
-    volume-20 read-door read-safe read-doctor read-choir read-cinema write-hello write-milk write-call write-animal
-    delete-people remove-codes remove-people
-    """.split()
+    {
+        "lamp-on-bedroom",
+        "lamp-off-hall",
+        "lamp-off-office",
+        "order-pencils",
+        "order-candles",
+        "cancel-507",
+        "track-226",
+        "play-blue-moon",
+        "volume-20",
+        "read-door",
+        "read-safe",
+        "read-doctor",
+        "read-choir",
+        "read-cinema",
+        "write-hello",
+        "write-milk",
+        "write-call",
+        "write-animal",
+        "delete-people",
+        "remove-codes",
+        "remove-people",
+    }
 )
 CHECKS = ("state_reached", "right_action", "task_done")
 AGAINST = {
