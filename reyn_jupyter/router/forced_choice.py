@@ -77,6 +77,11 @@ class ForcedChoice:
         model: the model and its host.
         first: the form to begin with, where it is known from elsewhere.
 
+    Attributes:
+        form: how the next request forces it.
+        is_held: whether the model was seen to begin the call, and was cut off in it: then the provider keeps to the
+            form, and the fault is the model's, or that of its output limit.
+
     Example:
         >>> choice = ForcedChoice("list_actions", {}, "openai/x at 127.0.0.1")
         >>> choice.form
@@ -91,6 +96,7 @@ class ForcedChoice:
         self._known, self._model = known, model
         self.form: Known = first or known.get(model, "named")
         self._cut = False  # whether a reply that was cut off is among those that missed
+        self.is_held = False  # whether one of those was the beginning of the call
 
     def attempt(self, offer: Offer) -> Attempt:
         """Return the next request, over the tools that would be offered without the choice."""
@@ -123,11 +129,25 @@ class ForcedChoice:
 
     def missed(self, response: Response | None) -> None:
         """Go on to the next form; None where the provider refused this one."""
-        self._cut = self._cut or (response is not None and response.finish_reason == "length")
+        if response is not None and response.finish_reason == "length":
+            self._cut = True
+            self.is_held = self.is_held or _begins_call(response.text, self.tool)
         later = FORMS[FORMS.index(self.form) + 1 :] if self.form != "free" else ()
         self.form = later[0] if later else "free"
         if self.form == "free" and not self._cut:
             self._known[self._model] = "free"
+
+
+def _begins_call(text: str, tool: str) -> bool:
+    """Return whether a text is the beginning of a call: the arguments alone, or what servers write around them.
+
+    >>> _begins_call('<tool_call>\\n{"name": "list_actions", "arguments": {"category": ["file", "fi', "list_actions")
+    True
+    >>> _begins_call("I will call list_actions now.", "list_actions")
+    False
+    """
+    start = text.lstrip()
+    return start.startswith("{") or (start.startswith(("<", "[")) and tool in start[:200])
 
 
 def _function(offer: Offer, name: str) -> dict[str, Any]:

@@ -37,7 +37,14 @@ from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.record.action_usage import ActionUse
-from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, Flag, RequestSent, RunEnded
+from reyn_jupyter.runtime.record.events import (
+    FORCED_CALL_CUT_OFF,
+    NOT_FORCED,
+    ActionFinished,
+    Flag,
+    RequestSent,
+    RunEnded,
+)
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support.encoding import clean, clip
@@ -319,8 +326,8 @@ class RouterLoop:
         if choice is not None:
             attempt = choice.attempt(stage.offer)
             if choice.form == "free" and self._options.discovery == "forced":
-                not_forced = choice.tool
-                state.notes.append(NOT_FORCED)
+                not_forced = None if choice.is_held else choice.tool
+                state.notes.append(FORCED_CALL_CUT_OFF if choice.is_held else NOT_FORCED)
         try:
             reply = await self._caller.ask(
                 state, prefix, attempt, run, budget, nudge=nudge, not_forced=not_forced

@@ -96,6 +96,25 @@ def test_a_reply_that_was_cut_off_says_nothing_about_the_provider(workspace: Pat
     assert [request.tool_choice for request in s.model.requests][4:] == ["list_actions", "auto"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>\n{"name": "list_actions", "arguments": {"category": ["file", "file", "file"',
+        '{\n  "category": ["file", "file", "file"',
+    ],
+)
+def test_a_call_that_the_model_runs_on_in_is_its_own_fault_and_not_the_providers(
+    workspace: Path, text: str
+) -> None:
+    cut = Response(text=text, finish_reason="length")
+    s = session(workspace, cut, cut, cut, "one")
+    trace = s.ask("go", discovery="forced")
+
+    assert forms(trace) == ["named", "alone", "schema", None]
+    assert all(step.requested.not_forced is None for step in trace.steps)
+    assert any("cut off at its output limit" in note for note in trace.ended.notes)
+
+
 @pytest.mark.parametrize("text", ["[]", '{"category": 3}', '{"nonsense": 1}', "no JSON"])
 def test_an_answer_that_does_not_fit_the_schema_is_no_call(workspace: Path, text: str) -> None:
     s = session(

@@ -15,6 +15,11 @@ from reyn_jupyter.support.secrets import Redaction
 NOT_FORCED = (
     "the provider cannot be told to list first (router.discovery: forced), so the model was asked alone"
 )
+# The provider can, and the model began the call and ran on in it.
+FORCED_CALL_CUT_OFF = (
+    "the call that the model was held to was cut off at its output limit (max_tokens) in every form, so it was asked "
+    "alone; where that is short, raise it"
+)
 RunKind = Literal["turn", "manual", "replay", "inner", "client"]
 RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
 Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]
