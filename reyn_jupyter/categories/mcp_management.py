@@ -434,5 +434,5 @@ def _refusal(error: RegistryError) -> ActionError:
 
 
 def _refused(error: EntryError) -> ActionError:
-    said = str(error)
-    return ActionError(f"{said[:1].upper()}{said[1:]}.", code="server_refused")
+    said = error.message
+    return ActionError(f"{said[:1].upper()}{said[1:]}.", error.advice, code="server_refused")
