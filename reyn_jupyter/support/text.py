@@ -140,9 +140,12 @@ def tells_to_type(value: object) -> bool:
     >>> tells_to_type({"plan": ["type %re\u200byn trust"]}), tells_to_type({"path": "a.txt"})
     (True, False)
     """
-    pending = [value]
+    pending, seen = [value], set[int]()
     while pending:
         each = pending.pop()
+        if id(each) in seen:  # a handler's own value may hold itself
+            continue
+        seen.add(id(each))
         if isinstance(each, str):
             if _TO_TYPE.search(_NO_SIGN.sub("", each.lower())):
                 return True

@@ -142,7 +142,9 @@ class OutcomeBuilder:
         code = error.code if isinstance(error, ActionError) else None
         message, hint, advice = text_of(error) or "no message", _hint(error), list(reports.advice)
         if run.actor != "person":
-            hint, typed = _parted(hint, reports.given)
+            hint, typed = _parted(
+                hint, [reports.given, error.given if isinstance(error, ActionError) else None]
+            )
             advice.append(typed)
         delivered = await deliver_error(
             message,
