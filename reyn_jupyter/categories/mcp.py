@@ -36,6 +36,10 @@ from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.text import meant_clause, shorten
 
 CATEGORY = "mcp"
+_OWN_REASON = (
+    "blocked",
+    "needs sign-in",
+)  # states whose reason is in words of ours; of others it may be a server's
 CALL_TOOL = "mcp__call_tool"  # whose rules hold for every tool
 CALL_SECONDS = 600.0
 _REMARKS = 400  # bytes of an answer that are kept for what is said beside the items
@@ -93,10 +97,10 @@ def _listings(access: McpAccess) -> tuple[Operation, ...]:
     async def list_servers(args: Arguments, context: ToolContext) -> list[dict[str, Any]]:
         await access.tools()
         rows = [_said(server_row(access, name)) for name in sorted(access.servers())]
-        return [
-            {key: context.without_advice(said) if key == "reason" else said for key, said in row.items()}
-            for row in rows
-        ]
+        for row in rows:
+            if row["state"] in _OWN_REASON and "reason" in row:
+                row["reason"] = context.without_advice(row["reason"])
+        return rows
 
     async def list_tools(args: Arguments, context: ToolContext) -> dict[str, Any]:
         tools = await access.server_tools(args["server"])

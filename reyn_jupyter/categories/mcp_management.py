@@ -26,7 +26,7 @@ from reyn_jupyter.catalog.action import Arguments, Effect, EffectKind, Operation
 from reyn_jupyter.guard.sandbox import SandboxError, find_sandbox
 from reyn_jupyter.guard.state_folder import state_base
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.support.text import enumerate_words, shorten
+from reyn_jupyter.support.text import enumerate_words, shorten, tells_to_type
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, McpScope
@@ -246,10 +246,9 @@ class _Management:
         if answer.why_old:
             reason += f"\n{answer.why_old} Its answer of {_day(answer.at)} is used."
         await context.ask(*installation.effects, reason=reason)
-        return {
-            **await asyncio.to_thread(installation.write, context.without_advice),
-            **_source(registry, answer),
-        }
+        # Words of the manifest, which may be anybody's, are no advice of ours.
+        told = str if tells_to_type(manifest) else context.without_advice
+        return {**await asyncio.to_thread(installation.write, told), **_source(registry, answer)}
 
     def asks_registry(self, args: Arguments, context: ToolContext) -> Sequence[Effect]:
         return (Effect.network(self._registry().address),)
@@ -434,5 +433,5 @@ def _refusal(error: RegistryError) -> ActionError:
 
 
 def _refused(error: EntryError) -> ActionError:
-    said = str(error)
-    return ActionError(f"{said[:1].upper()}{said[1:]}.", code="server_refused")
+    said = error.message
+    return ActionError(f"{said[:1].upper()}{said[1:]}.", error.advice, code="server_refused")

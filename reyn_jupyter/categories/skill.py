@@ -188,7 +188,7 @@ class _Skills:
             plan = await (await Orchestrator.open(self._library, context)).plan(
                 args["text"], args.get("inputs") or {}, use_model=args.get("llm", True)
             )
-        return in_brief(_told(plan.as_json(), context), _told(to_text(plan), context), context)
+        return in_brief(_told(plan.as_json(), context), _told(to_text(plan), context, ours=True), context)
 
     async def detect(self, args: Arguments, context: ToolContext) -> object:
         with as_action_errors():
@@ -199,7 +199,7 @@ class _Skills:
             "gaps": [gap.as_json() for gap in plan.gaps],
             "plan": plan.as_json(),
         }
-        return in_brief(_told(value, context), _told(to_text(plan), context), context)
+        return in_brief(_told(value, context), _told(to_text(plan), context, ours=True), context)
 
     async def judge(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
         with as_action_errors():
@@ -226,6 +226,8 @@ class _Skills:
                 on_event=_reporter(context, len(plan.steps)),
             )
         value = _told(run.as_json(), context)
+        if not any(step.get("attempts") for step in value["steps"]):  # no program has said anything
+            value["text"] = context.without_advice(value["text"])
         return in_brief(value, value["text"], context)
 
     async def scaffold(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
@@ -270,20 +272,18 @@ class _Skills:
             return workflow.result(run, args["artifact"])
 
 
-# What is the person's own, or a program's: their request, values that go in and come out, schemas.
-_THEIRS = frozenset(
-    {"request_text", "request_inputs", "inputs", "outputs", "capability_contract", "proposed_input_schema"}
-)
+# What is said of a plan or a run in words of ours; everything else may be a program's, or of whoever wrote the plan.
+_OURS = frozenset({"hint", "reason", "reason_message", "notes"})
 
 
-def _told(value: Any, context: ToolContext) -> Any:
+def _told(value: Any, context: ToolContext, *, ours: bool = False) -> Any:
     """Return a plan or a run as its caller is told it: what is said of it, for a model without advice for people."""
     if isinstance(value, str):
-        return context.without_advice(value)
+        return context.without_advice(value) if ours else value
     if isinstance(value, list | tuple):
-        return [_told(each, context) for each in value]
+        return [_told(each, context, ours=ours) for each in value]
     if isinstance(value, dict):
-        return {key: each if key in _THEIRS else _told(each, context) for key, each in value.items()}
+        return {key: _told(each, context, ours=key in _OURS) for key, each in value.items()}
     return value
 
 

@@ -186,7 +186,7 @@ def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
     if ".git" in names:
         return "what lies in .git can run commands"
     if names[-1:] == (".mcp.json",) or names[-2:] in _SERVER_FILES:
-        return "it names programs that are run as MCP servers; %reyn mcp add and drop change it"
+        return "it names programs that are run as MCP servers, which a person adds and drops"
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +75,7 @@ class ModelCallLog:
         calls = [{"name": each.name, "arguments": each.arguments} for each in response.tool_calls]
         content = response.text or "\n".join(f"{each['name']} {each['arguments']}" for each in calls)
         body = _body(response.raw)
-        if body is None:
+        if body is None or self._splits_secret(body):
             usage = response.usage
             body = {
                 "model": response.model,
@@ -89,6 +89,14 @@ class ModelCallLog:
             self._section("raw body", self._redactor.value(body)),
             f"extracted content:\n{clip_middle(self._clean(content), _LONGEST)}",
         ]
+
+    def _splits_secret(self, body: Any) -> bool:
+        """Return whether a secret stands in the chunks of a stream together, where none of them holds it whole."""
+        texts: dict[tuple[str, ...], list[str]] = {}
+        for chunk in body if isinstance(body, list) else ():
+            for place, text in _texts(chunk):
+                texts.setdefault(place, []).append(text)
+        return any(self._redactor.redacts("".join(parts)) for parts in texts.values() if len(parts) > 1)
 
     def _section(self, title: str, value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
@@ -106,6 +114,19 @@ def _body(raw: object) -> Any:
     except Exception:  # noqa: BLE001 - the client's own code; the answer is shown as it was read
         return None
     return dumped if isinstance(raw, list | tuple) else dumped[0]
+
+
+def _texts(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the texts of a chunk with their places: those of one place are one text, in pieces."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        of_call = (str(value["index"]),) if "index" in value else ()
+        for name, each in value.items():
+            yield from _texts(each, (*place, *of_call, name))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each, place)
 
 
 @dataclass

@@ -30,6 +30,8 @@ class ActionError(Exception):
     reyn_jupyter.runtime.action_error.ActionError: orders.csv has no column 'regoin'
     """
 
+    given: object = None  # the words of a call within the call, which the error may quote
+
     def __init__(
         self, message: str, hint: str = "", *, code: str | None = None, fix: Mapping[str, Any] | None = None
     ) -> None:

@@ -300,6 +300,7 @@ class ToolContext:
         came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
             for tools with `untrusted_output`, which are named by their action otherwise.
         advise: tell the person what to do about the result, a line to type or a program to install; no model reads it.
+        quotes: say whether the caller's own words hold such a line, so that one in the result may be theirs.
         origins: give where texts of others came from that the model has read in this conversation.
         whose: say why a file of the workspace may not be the person's own, in a few words; None where it is. Of many,
             the first that may not be. With ``folder=True`` the files below a folder count.
@@ -328,6 +329,7 @@ class ToolContext:
     judge_again: JudgeAgain = _unjudged
     came_from: Callable[[str], None] = _unmarked
     advise: Callable[[str], None] = _unadvised
+    quotes: Callable[[], bool] = bool
     origins: Callable[[], tuple[str, ...]] = tuple
     whose: WhoseFile = _own
     reversible: Callable[[Reversal], None] = _unkept
@@ -342,8 +344,9 @@ class ToolContext:
         if self.actor == "person":
             return said
         told, typed = split_advice(said)
-        if typed:
-            self.advise(typed)
+        if not typed or self.quotes():
+            return said
+        self.advise(typed)
         return told
 
     @cached_property

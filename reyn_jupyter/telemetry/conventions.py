@@ -22,6 +22,7 @@ from opentelemetry.semconv.attributes import error_attributes as error
 from opentelemetry.semconv.attributes import server_attributes as server
 from opentelemetry.semconv.schemas import Schemas
 
+from reyn_jupyter.catalog.names import CHOOSE, WRAPPERS
 from reyn_jupyter.models.providers import provider_name
 from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RequestSent
 from reyn_jupyter.runtime.record.trace import Call, Step, Trace
@@ -81,6 +82,7 @@ _FINISH = {"tool_calls": "tool_call", "function_call": "tool_call"}
 _UNKNOWN = "unknown"
 _NAME = re.compile(r"[\w.-]{1,128}")
 _CODE = re.compile(r"[A-Za-z0-9_]{1,60}")
+_WRAPPERS = frozenset({*WRAPPERS, CHOOSE})
 _MCP_CALL = "call_mcp_tool"  # the target of every call of a server's tool
 
 
@@ -193,7 +195,7 @@ def tool_attributes(call: Call) -> Attributes:
         "reyn.step": resolved.step,
         "reyn.actor": resolved.actor,
     }
-    if _NAME.fullmatch(resolved.wrapper):
+    if resolved.wrapper in _WRAPPERS or resolved.wrapper == resolved.name:
         found["reyn.wrapper"] = resolved.wrapper
     if resolved.target == _MCP_CALL:
         found[mcp.MCP_METHOD_NAME] = mcp.McpMethodNameValues.TOOLS_CALL.value
@@ -208,8 +210,9 @@ def tool_attributes(call: Call) -> Attributes:
 
 
 def tool_name(call: Call) -> str:
-    """Return the name of what a call ran; one that a model made up, and that is no name at all, is `OTHER`."""
-    return call.label if _NAME.fullmatch(call.label) else OTHER
+    """Return the name of what a call ran; one that a model made up is `OTHER`."""
+    known = call.resolved.name is not None or call.label in _WRAPPERS
+    return call.label if known and _NAME.fullmatch(call.label) else OTHER
 
 
 def chat_error(replied: ModelReplied | None) -> str | None:

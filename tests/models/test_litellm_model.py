@@ -163,6 +163,27 @@ async def test_the_log_shows_the_very_body_that_the_provider_sent(
     assert "The answer." in json.dumps(parts) or len(parts) > 1
 
 
+@pytest.mark.parametrize("answer", ["text", "call"])
+async def test_the_log_shows_no_secret_that_a_stream_brings_in_pieces(
+    server: OpenAIServer, answer: str
+) -> None:
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    secret = "correct-horse-battery-staple-" + "x" * 40
+    made = (
+        Answer(f"It is {secret}.") if answer == "text" else Answer("", calls=(Call("look", {"key": secret}),))
+    )
+    server.script(made)
+    log = ModelCallLog(lambda: True, show, Redactor({"DEMO_API_KEY": secret}))
+    model = RetryingModel(model_at(server), RetryPolicy(), log=log)
+    await model.complete(ask(), lambda text: None)
+    assert "[redacted:DEMO_API_KEY]" in shown[-1]
+    assert "battery" not in shown[-1] and "x" * 5 not in shown[-1]
+
+
 async def test_usage_and_cost_are_the_providers(server: OpenAIServer) -> None:
     usage = {
         "prompt_tokens": 1_000_000,

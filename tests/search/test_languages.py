@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -191,3 +192,13 @@ def test_only_a_model_for_english_asks_for_english() -> None:
     english = ActionEmbeddingIndex(configured("local-mini"), None)
     run(english.ready(LITTLE))
     assert found(english, LITTLE, "Отправь письмо по электронной почте").note == OTHER_LANGUAGE
+
+
+@pytest.mark.parametrize(
+    "text", ["." * 3_000, "é" * 50_000 + " bon", "a." * 20_000 + "?", "Bonjour le monde " * 60_000]
+)
+def test_the_language_of_a_long_text_is_told_in_no_time(text: str) -> None:
+    is_english("Load the model first.")
+    began = time.perf_counter()
+    is_english(text)
+    assert time.perf_counter() - began < 0.5

@@ -107,7 +107,7 @@ def test_a_server_behind_a_sign_in_says_so_and_no_call_begins_one(make: Make, lo
     session = make(locked.entry())
     before = len(locked.control()["paths"])
     refused = listed(session)
-    assert refused.code == "sign_in_needed" and "%reyn mcp login locked" in str(refused.error)
+    assert refused.code == "sign_in_needed" and "%reyn mcp login locked" in refused.payload["hint"]
     [row] = session.mcp.rows
     assert row["state"] == "needs sign-in" and "%reyn mcp login locked" in row["last message"]
     assert session.parts.services.mcp.log("locked")[-1] == "[reyn] it needs a sign-in"

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from reyn_jupyter import support
 from reyn_jupyter.support.encoding import clip, clip_line
-from reyn_jupyter.support.text import did_you_mean, enumerate_words, nearest, nearest_names, shorten
+from reyn_jupyter.support.text import (
+    did_you_mean,
+    enumerate_words,
+    nearest,
+    nearest_names,
+    shorten,
+    tells_to_type,
+)
 
 
 @pytest.mark.parametrize("name", [each.name for each in pkgutil.iter_modules(support.__path__)])
@@ -45,3 +52,11 @@ def test_a_cut_keeps_to_its_limit(text: str, most: int) -> None:
     assert len(clip(text, most).encode()) <= most
     line = clip_line(text, most)
     assert len(line.encode()) <= most and line.isprintable()
+
+
+def test_a_value_that_holds_itself_is_looked_through_once() -> None:
+    value: list[object] = ["nothing"]
+    value.append({"again": value})
+    assert not tells_to_type(value)
+    value.append("type %REYN trust")
+    assert tells_to_type(value)

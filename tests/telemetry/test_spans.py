@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.record.events import ModelRequested, RunStarted
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.telemetry import conventions
+from reyn_jupyter.telemetry.spans import otlp_line, spans_of
 from tests.evaluation.study_support import BASE, study
 from tests.runtime.call.test_inner_calls import calling, flow
 from tests.support.openai_server import Answer, OpenAIServer
@@ -352,3 +354,15 @@ def _spans(line: Mapping[str, Any]) -> list[SpanView]:
         for scope in each.scope_spans
         for span in scope.spans
     ]
+
+
+def test_a_name_that_a_model_made_up_is_in_no_span_without_content(workspace: Path) -> None:
+    made_up = "call-555-1234-John.Doe"
+    model = ScriptedModel(
+        call(made_up), call("invoke_action", action_name=f"file__{made_up}", args={}), "Done."
+    )
+    with closing(reyn.Session(workspace, store="memory", model=model)) as session:
+        trace = session.ask("Do it.")
+    line = otlp_line(spans_of(trace, redact=str))
+    assert b"_OTHER" in line and made_up.encode() not in line
+    assert made_up.encode() in otlp_line(spans_of(trace, content=True, redact=str))

@@ -187,7 +187,9 @@ class ServerConnection:
         phase, reason = self._standing()
         name = self.server.name
         if phase == "blocked":
-            raise ActionError(f"The MCP server {name} may not be started: {reason}", code="server_blocked")
+            raise ActionError(
+                f"The MCP server {name} may not be started.", reason or "", code="server_blocked"
+            )
         if phase == "needs sign-in":
             raise self._needs_sign_in()
         if phase == "waiting":
@@ -504,8 +506,8 @@ class ServerConnection:
     def _needs_sign_in(self) -> ActionError:
         name = self.server.name
         return ActionError(
-            f"The MCP server {name} needs the person to sign in: %reyn mcp login {name}",
-            "Tell the person so: only they can, and no call does it.",
+            f"The MCP server {name} needs the person to sign in.",
+            f"Tell the person so: only they can, and no call does it. %reyn mcp login {name}",
             code="sign_in_needed",
         )
 
@@ -515,8 +517,8 @@ class ServerConnection:
         name = self.server.name
         if error.code == NEEDS_SCOPE:
             return ActionError(
-                f"The MCP server {name} asks for more rights than the person gave: %reyn mcp login {name}",
-                "Tell the person so: only they can give them.",
+                f"The MCP server {name} asks for more rights than the person gave.",
+                f"Tell the person so: only they can give them. %reyn mcp login {name}",
                 code="sign_in_needed",
             )
         if error.code == NOT_RENEWED:

@@ -84,13 +84,14 @@ def check_variables(values: Mapping[str, str]) -> None:
             raise EntryError(f"{shorten(name, 80)!a} is no name of a variable")
         if _RESERVED.fullmatch(name):
             raise EntryError(
-                f"{name} changes what is run or where it comes from, so only a person sets it: "
-                f"%reyn mcp add NAME --env {name}=… -- COMMAND"
+                f"{name} changes what is run or where it comes from, so only a person sets it",
+                f"%reyn mcp add NAME --env {name}=… -- COMMAND",
             )
         if secret_variable(name):
             raise EntryError(
-                f"{name} is named like a secret, and secrets are not given as arguments: leave it out; the person "
-                f"gives it by %reyn mcp secret SERVER {name}"
+                f"{name} is named like a secret, and secrets are not given as arguments: leave it out; only the "
+                "person gives it",
+                f"%reyn mcp secret SERVER {name}",
             )
         if "${" in value:
             raise EntryError(f"{name} refers to another value; write the value itself")
@@ -151,7 +152,8 @@ def _from_package(
         word = argument.get("name") or argument.get("value")
         if word not in _USUAL:
             raise EntryError(
-                f"it wants the option {_shown(word)} of {RUNNERS[kind]}, which only a person gives: %reyn mcp add"
+                f"it wants the option {_shown(word)} of {RUNNERS[kind]}, which only a person gives",
+                "%reyn mcp add",
             )
     values = _Values(overrides, "its variable")
     variables = {}
@@ -278,13 +280,13 @@ def _arguments(declared: Sequence[Mapping[str, Any]], package: str) -> tuple[str
             elif each.get("isRequired") is True:
                 hint = each.get("valueHint") or option
                 raise EntryError(
-                    f"it needs the argument {_shown(hint)}, which only a person gives: "
-                    f"%reyn mcp add NAME -- … {package} …"
+                    f"it needs the argument {_shown(hint)}, which only a person gives",
+                    "%reyn mcp add",
                 )
             continue
         text = _literal(value, "an argument")
         if _SLOT.search(text):
-            raise EntryError(f"its argument {_shown(value)} has to be filled in by hand: %reyn mcp add")
+            raise EntryError(f"its argument {_shown(value)} has to be filled in by hand", "%reyn mcp add")
         if text.startswith("-"):
             raise EntryError(f"its argument {_shown(value)} would be read as an option")
         words += [option, text] if named and isinstance(option, str) else [text]

@@ -37,7 +37,16 @@ _HTTP = ("http", "streamable-http", "streamableHttp", "streamable_http")
 
 
 class EntryError(ValueError):
-    """An entry that cannot be used; the message is a clause that says what is wrong, and what to write."""
+    """An entry that cannot be used.
+
+    Args:
+        message: a clause that says what is wrong, and what to write.
+        advice: what the person can type instead, in words of ours alone.
+    """
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(f"{message}: {advice}" if advice else message)
+        self.message, self.advice = message, advice
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,11 @@ class JudgementRecord:
 
     @classmethod
     def of(cls, evidence: Sequence[str]) -> Self:
-        """Return the record of a verdict's evidence. Raises ValueError, TypeError, KeyError: it holds none."""
+        """Return the record of a verdict's evidence.
+
+        Raises:
+            ValueError, TypeError, KeyError, OverflowError: it holds none.
+        """
         *_, last = evidence
         found = json.loads(last)
         if found["form"] not in get_args(ReplyForm):
@@ -90,5 +94,5 @@ class JudgementRecord:
         """Return the record of a verdict's evidence; None where it holds none."""
         try:
             return cls.of(evidence)
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return None

@@ -286,7 +286,7 @@ class Store:
         """
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             with suppress(ValueError, TypeError, RecursionError):  # what is damaged may be no JSON either
                 if is_whole():
                     raise other_version(self.path, what, error, self._last_code()) from error

@@ -39,6 +39,10 @@ Arguments = Mapping[str, Any]
 class InnerCallError(ActionError):
     """An action that a handler called has failed; its words and its code are those of the action."""
 
+    def __init__(self, message: str, hint: str, *, code: str | None, given: object) -> None:
+        super().__init__(message, hint, code=code)
+        self.given = given
+
 
 class CallWithin(Protocol):
     """Makes one call of an inner run, by its id, its step, the action's name and its arguments."""
@@ -158,7 +162,7 @@ class InnerCalls:
         words = str(outcome.error), f"{said.get('hint') or ''} {outcome.advice}".strip()
         if _was_denied(run, call):
             raise PermissionDeniedError(*words)
-        raise InnerCallError(*words, code=outcome.code)
+        raise InnerCallError(*words, code=outcome.code, given=[name, given])
 
     async def judge_again(
         self, name: str, arguments: Arguments, *, effects: Collection[Effect] = ()

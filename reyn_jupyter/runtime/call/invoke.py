@@ -56,6 +56,7 @@ from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
+from reyn_jupyter.support.text import tells_to_type
 
 # What runs in place of a tool, and where: an evaluation gives a call that changes something its own copy of the
 # workspace. What it raises is the call's own failure.
@@ -220,7 +221,9 @@ class Invoker:
                 raise
             except ActionError as error:
                 self._resolved(call, run, None, None, given)
-                outcome = await self._outcomes.failure(call.name, error, run, Reports())
+                outcome = await self._outcomes.failure(
+                    call.name, error, run, Reports(given=[call.name, call.given])
+                )
                 return self._finish(call, run, outcome, began)
             planned = await look_through(call.args, lambda: plan(call))
             return await planned.run()
@@ -291,7 +294,7 @@ class Invoker:
         advice = answered.advice
         self._services.redactor.refresh()
         if isinstance(payload, dict):
-            payload, typed = parted_answer(payload, run)
+            payload, typed = parted_answer(payload, run, [call.name, call.args, call.given])
             advice = f"{advice} {typed}".strip()
             payload = self._outcomes.bounded(payload, run)
             text = written(payload)
@@ -354,7 +357,7 @@ class Invoker:
     ) -> Outcome:
         began = time.perf_counter()
         call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
-        reports, tool = Reports(), run.snapshot.tools[action.target_tool_name]
+        reports, tool = Reports(given=[call.name, call.args]), run.snapshot.tools[action.target_tool_name]
         progress = CallProgress(call.id, run.log, self._services.redactor)
         context = self._context(call.id, action, run, reports, progress)
         task = _task()
@@ -411,6 +414,7 @@ class Invoker:
             report=progress.report,
             came_from=reports.origins.append,
             advise=reports.advice.append,
+            quotes=lambda: tells_to_type(reports.given),
             origins=lambda: tuple(run.outermost.origins),
             whose=lambda *paths, folder=False: whose(paths, run, self._services.trust, folder=folder),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call, reversal),
@@ -474,7 +478,7 @@ class Invoker:
                 return "deny"
             call = ActionCall("", action.name.text, prepared.args)
             progress = CallProgress("", RunLog(None), self._services.redactor)
-            context = self._context("", action, run, Reports(), progress)
+            context = self._context("", action, run, Reports(given=call.args), progress)
             judged = await self._judged(call, action, context, run)
             try:
                 context = await with_plan(judged.tool, judged.arguments, context)

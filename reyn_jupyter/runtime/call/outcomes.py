@@ -1,8 +1,9 @@
 """Outcomes of calls, as the history holds them: a value, a failure, a refusal, an interrupt.
 
 Invariants: nothing leaves here unredacted, and a secret is covered before anything is cut; whatever a handler returned
-or raised, nothing here raises. What an error or an answer of ours tells a person to type stands apart, as `advice`: a
-model cannot type it, and copies it.
+or raised, nothing here raises. What a hint or an answer of ours tells a person to type stands apart, as `advice`: a
+model cannot type it, and copies it. An error's message stays whole, and so does all where the caller's own words hold
+such a line: nobody else's words pass for advice.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from reyn_jupyter.runtime.call.origins import origin_line, origins_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
 from reyn_jupyter.support.encoding import clean, clip, compact
-from reyn_jupyter.support.text import split_advice
+from reyn_jupyter.support.text import split_advice, tells_to_type
 
 NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
 NOTE_BYTES = 160
 ADVICE_BYTES = 600
-_SAID = ("error", "reason", "hint", "note")  # what an answer says in words of ours
+_SAID = ("reason", "hint", "note")  # what an answer says in words of ours
 _MOST_REMEMBERED = 10_000  # stored results of which it is known whose texts they hold
 FRAME_BYTES = 16_384  # of the description of a table in the record
 PARTIAL = "What it had until then is in partial; it is not the whole result."
@@ -41,8 +42,12 @@ PARTIAL = "What it had until then is in partial; it is not the whole result."
 
 @dataclass
 class Reports:
-    """What a handler reported while it ran: file changes, sources, origins, advice, its result so far (None: none)."""
+    """What a handler reported while it ran: file changes, sources, origins, advice, its result so far (None: none).
 
+    `given` are the arguments of its call.
+    """
+
+    given: object = None
     changes: list[FileChange] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     partial: object = None
@@ -137,10 +142,9 @@ class OutcomeBuilder:
         code = error.code if isinstance(error, ActionError) else None
         message, hint, advice = text_of(error) or "no message", _hint(error), list(reports.advice)
         if run.actor != "person":
-            if plainly:
-                message, typed = split_message(message)
-                advice.append(typed)
-            hint, typed = split_advice(hint)
+            hint, typed = _parted(
+                hint, [reports.given, error.given if isinstance(error, ActionError) else None]
+            )
             advice.append(typed)
         delivered = await deliver_error(
             message,
@@ -230,7 +234,7 @@ class OutcomeBuilder:
         self, name: str, run: Run, error: str, hint: str, code: str | None = None, **kept: Any
     ) -> Outcome:
         named = {} if code is None else {"code": code}
-        payload, advice = parted_answer({"error": error, "hint": hint, **named}, run)
+        payload, advice = parted_answer({"error": error, "hint": hint, **named}, run, name)
         payload, said = self.bounded(payload, run), self._advice([advice])
         return Outcome(
             written(payload),
@@ -255,19 +259,23 @@ class OutcomeBuilder:
         return fitting
 
 
-def split_message(message: str) -> tuple[str, str]:
-    """Return an error's message for a model, which always says something, and what it tells a person to type."""
-    told, typed = split_advice(message, ours=False)
-    return (told, typed) if told else (message, "")
+def _parted(said: str, given: object) -> tuple[str, str]:
+    """Return a sentence of ours as a model is told it, and what it tells a person to type."""
+    told, typed = split_advice(said)
+    return (said, "") if typed and tells_to_type(given) else (told, typed)
 
 
-def parted_answer(payload: Mapping[str, Any], run: Run) -> tuple[dict[str, Any], str]:
-    """Return an answer as the caller is told it, and what it tells a person to type where the caller is none."""
+def parted_answer(payload: Mapping[str, Any], run: Run, given: object) -> tuple[dict[str, Any], str]:
+    """Return an answer as the caller is told it, and what it tells a person to type where the caller is none.
+
+    Args:
+        given: the words of the call, which the answer may quote.
+    """
     answer, advice = dict(payload), []
     if run.actor != "person":
         for key in _SAID:
             if isinstance(said := answer.get(key), str):
-                answer[key], typed = split_message(said) if key in ("error", "reason") else split_advice(said)
+                answer[key], typed = _parted(said, given)
                 advice.append(typed)
     return answer, " ".join(filter(None, advice))
 

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LATIN = 0x24F  # the last letter of most alphabets with Latin letters
-_CODE = re.compile(r"\S*[_./\\@:=(){}\[\]]\S*[^\s.?!,:;]|`[^`]*`")  # names, paths, addresses, code
+_QUOTED = re.compile(r"`[^`]*`")
+_CODE = re.compile(
+    r"[_./\\@:=(){}\[\]]"
+)  # what words of a language do not hold: names, paths, addresses, code
+_END = ".?!,:;"  # of a sentence
+_LOOKED_AT = 2_000  # characters of a text: more of it say no more
 # The languages that people mostly write in: with all 140, short texts are taken for ones that nobody meant.
 _LANGUAGES = """
 ar bg cs da de el en es fi fr he hi hu id it ja ko nl no pl pt ro ru sv th tr uk vi zh
@@ -35,15 +40,21 @@ def is_english(text: str) -> bool:
     >>> is_english("売上を集計して"), is_english("file__read data/müller.csv")
     (False, True)
     """
-    plain = _CODE.sub(" ", text)
+    plain = _plain_words(text[:_LOOKED_AT])
     words = _WORD.findall(plain)
     letters = "".join(words)
     if sum(ord(each) > _LATIN for each in letters) * 2 > len(letters):
         return False
     if len(words) < 2:
         return True
-    likely: dict[str, float] = dict(_identifier().rank(" ".join(plain.split())))
+    likely: dict[str, float] = dict(_identifier().rank(plain))
     return max(likely.values()) - likely["en"] < _MARGIN
+
+
+def _plain_words(text: str) -> str:
+    """Return a text without what is code."""
+    words = _QUOTED.sub(" ", text).split()
+    return " ".join(each for each in words if not _CODE.search(each.rstrip(_END)[:-1]))
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import re
@@ -33,7 +32,7 @@ from tests.workflows.acceptance.workshop import manifest_of
 MARKS = re.compile(r"pip install|%reyn|%env ")
 FREE = {"type": "object", "properties": {}, "additionalProperties": True}
 PACKAGE = Path(reyn.__file__).parent
-SIGN_IN = ActionError("The server gh wants a sign-in: %reyn mcp login gh", "Tell the person so.")
+SIGN_IN = ActionError("The server gh wants a sign-in.", "Tell the person so. %reyn mcp login gh")
 QUERY = ActionError("SQL needs DuckDB, which is not installed.", "pip install duckdb adds it.")
 TRUST = ActionError("It is not trusted, so it does not run.", "Wait. The person trusts it with %reyn trust.")
 
@@ -107,8 +106,9 @@ def test_advice_of_a_call_within_a_call_comes_up_to_the_person(workspace: Path) 
 def test_words_of_a_program_stay_whole(workspace: Path) -> None:
     """A model reads what a command of its own said; and an error always says something."""
     for said in ("Command 'pip install six' failed: no network", "error: pip install failed", "%reyn"):
-        _, sent = asked(workspace, failing(ActionError(said)))
+        trace, sent = asked(workspace, failing(ActionError(said)))
         assert json.loads(sent)["error"] == said
+        assert trace.advice == ()
         _, sent = asked(workspace, failing(RuntimeError(said)))
         assert json.loads(sent)["error"] == f"RuntimeError: {said}"
 
@@ -140,34 +140,18 @@ ADVICE = st.sampled_from(
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(SENTENCES | ADVICE, max_size=6), st.booleans(), st.sampled_from([" ", "\n"]))
-def test_no_sentence_for_a_model_holds_advice_and_none_is_lost(
-    said: list[str], ours: bool, between: str
-) -> None:
+@given(st.lists(SENTENCES | ADVICE, max_size=6), st.sampled_from([" ", "\n"]))
+def test_no_sentence_for_a_model_holds_advice_and_none_is_lost(said: list[str], between: str) -> None:
     text = between.join(said)
-    told, typed = split_advice(text, ours=ours)
+    told, typed = split_advice(text)
     assert not MARKS.search(told)
-    assert split_advice(told, ours=ours) == (told, "")
+    assert split_advice(told) == (told, "")
     for each in said:
         if not MARKS.search(each):
             assert each.rstrip(";") in told
         else:
             assert MARKS.findall(each)[0] in typed
     assert told.count("(") == told.count(")")
-
-
-def test_every_installation_that_we_advise_is_known_as_advice() -> None:
-    """In a message a program's own words are left alone, so that ours must be told from them."""
-    unknown = []
-    for path in set(PACKAGE.rglob("*.py")) - {PACKAGE / "support/text.py"}:
-        room = path.relative_to(PACKAGE).parts[0]
-        if room in ("notebook", "evaluation", "telemetry"):  # which no action calls
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            said = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-            lines = re.findall(r"pip install [^`\s].*", said) if len(said) < 400 else []
-            unknown += [(path.name, each) for each in lines if not split_advice(each, ours=False)[1]]
-    assert unknown == []
 
 
 # -- every action of an installation, where much is missing ----------------------------------------------------------
@@ -266,7 +250,7 @@ def test_no_error_and_no_result_of_any_action_tells_a_model_what_to_type(workspa
         for each in trace.calls
         if each.finished and MARKS.search(each.finished.output)
     }
-    assert leaks == {}
+    assert not leaks, "\n".join(leaks.values())
     requests = [message.content for message in model.requests[-1].messages if message.role != "user"]
     assert not any(MARKS.search(content) for content in requests)
     for each in (model, flat):
