@@ -137,7 +137,7 @@ def test_a_real_model_comes_first_and_nothing_of_it_leaves_the_machine(complianc
 def test_the_trials_of_the_manual_are_beside_it(compliance: Any) -> None:
     rows = json.loads((Path(compliance.metadata["folder"]) / "kept.json").read_text())
     assert rows["two-steps-stop"]["state_reached"] > rows["alone"]["state_reached"] + 20  # percent
-    assert all(row["trials"] >= 15 for row in rows.values())
+    assert rows["alone"]["trials"] >= 40
     assert "two-steps-stop" in shown(compliance, "kept")
 
 
