@@ -339,6 +339,9 @@ class Workflows:
             for each in self._parts.workflows.workflow_files()
         )
         note = "%reyn workflow save RUN --name NAME keeps a run as one; %reyn invoke skill__NAME runs one."
+        held = sum(each["state"] == "held back" for each in rows)
+        if held:
+            note += f"\n{count(held, 'workflow')} held back: %reyn trust names what would run, and trusts it"
         return Table("workflows", rows, "Workflows of skills/", note)
 
     def save(self, run: str | int | None, name: str, description: str = "") -> Card:
