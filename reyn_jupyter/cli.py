@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from reyn_jupyter.support.sanitize import visible
-from reyn_jupyter.support.text import count, did_you_mean, nearest_names
+from reyn_jupyter.support.text import count, did_you_mean, nearest_names, shorten
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
 if TYPE_CHECKING:
@@ -377,9 +377,14 @@ def _transcripts(study: Study, variant: str, scenario: str) -> str:
     of_variant = list(study.trials.of(variant))
     found = [each for each in of_variant if each.trial.scenario == scenario]
     if not found:
-        meant = did_you_mean(nearest_names(scenario, {each.trial.scenario for each in of_variant}))
+        tried = sorted({each.trial.scenario for each in of_variant})
+        meant = did_you_mean(nearest_names(scenario, tried))
+        if not meant:
+            known = tried or sorted({each.trial.variant for each in study.trials})
+            meant = f"{'Its scenarios' if tried else 'The variants'} are {shorten(', '.join(known), 1_000)}."
         raise _WrongUseError(f"There is no trial of {scenario!r} under {variant!r}. {meant}".rstrip())
-    return "\n\n".join(map(_text, found))
+    knob = f"reyn study export {shlex.quote(_name(study))} trials.jsonl"
+    return "\n\n".join(_text(each, knob, roomy=True) for each in found)
 
 
 def _plain(study: Study, report: Report) -> dict[str, Any]:
@@ -453,12 +458,13 @@ def _allowed(suite: Suite) -> str:
     return f"The suite lets its trials act outside their own workspaces: {', '.join(suite.allow_actions)}."
 
 
-def _text(shown: object, knob: str = "") -> str:
+def _text(shown: object, knob: str = "", *, roomy: bool = False) -> str:
     """Return an object as a terminal shows it.
 
     Args:
         shown: what a notebook shows too; the commands of a notebook that its view proposes are left out.
         knob: what shows all of it, where not all of it fits a text.
+        roomy: give it the space of a report.
     """
     from reyn_jupyter.notebook.render.blocks import Commands
     from reyn_jupyter.notebook.render.displayables import view
@@ -467,7 +473,7 @@ def _text(shown: object, knob: str = "") -> str:
 
     seen = view(shown, redact=environment_redaction())
     blocks = tuple(each for each in seen.blocks if not isinstance(each, Commands))
-    return to_text(replace(seen, blocks=blocks, knob=knob or seen.knob)).rstrip("\n")
+    return to_text(replace(seen, blocks=blocks, knob=knob or seen.knob), roomy=roomy).rstrip("\n")
 
 
 def _say(text: str) -> None:

@@ -245,8 +245,13 @@ def test_what_happened_in_a_trial_is_shown_in_the_terminal(capsys: Captured) -> 
     assert main(["study", "show", "--trial", "alone", scenario]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"{scenario}  [") and "What the checks say" in shown and "Step 1 · model" in shown
+    why = shown[shown.index("What the checks say") : shown.index("The run ·")]
+    assert "…" not in why and "came_to_end" in why, "why a trial failed is said in whole"
     assert main(["study", "show", "--trial", "alone", scenario[:-1]]) == 1
     assert f"Did you mean {scenario}?" in capsys.readouterr().err
+    assert main(["study", "show", "--trial", "alone", "zzz"]) == 1
+    told = capsys.readouterr().err
+    assert "Its scenarios are " in told and scenario in told
 
 
 def test_a_text_of_the_command_proposes_what_a_terminal_takes(capsys: Captured) -> None:
@@ -258,6 +263,7 @@ def test_a_text_of_the_command_proposes_what_a_terminal_takes(capsys: Captured) 
     assert "reyn_jupyter.Study.open('" in shown.err
     assert main(["suites", "first-steps"]) == 0
     told = capsys.readouterr()
+    assert "helped-two-steps" in told.out and "two-steps-stop-200" in told.out, "all variants"
     assert "study.suite" not in told.out and "state reached (state_reached)" in told.out
     assert told.err == "One of them: reyn suites first-steps lamp-on-kitchen\n"
     assert main(["suites", "first-steps", "lamp-on-kitchen"]) == 0

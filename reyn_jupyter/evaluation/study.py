@@ -198,7 +198,7 @@ class ReadableStudy:
 
         Raises:
             EvidenceError: no such grader, a trial that there is not, or a label that is none.
-            StoreError: the study is open for reading.
+            StoreError: the file cannot be written to.
 
         Example:
             >>> study.label("helpful", {("base", "ask-1", 0): True})   # doctest: +SKIP
@@ -206,7 +206,8 @@ class ReadableStudy:
         found, grader = self.parts.gathered(), self._grader(check)
         kept = label_verdicts(found.evidence, found.rows, read_labels(labels))
         people = replace(judged_check(grader), name=grader.people)
-        self.parts.store.grade(people, kept)
+        with self.parts.store.writable() as store:
+            store.grade(people, kept)
         self.parts.forget_gathered()
         return self.agreement(check)
 
@@ -339,7 +340,7 @@ class Study(ReadableStudy):
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Return a study to read, also while another process runs it: no suite, no models, nothing is written.
+        """Return a study to read, also while another process runs it: no suite, no models; labels alone are written.
 
         Raises:
             StoreError: there is no such file, or it is not a study's.

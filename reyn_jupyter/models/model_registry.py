@@ -115,5 +115,6 @@ def _not_configured(settings: Settings, tier: Tier) -> ModelError:
     configured = _configured(settings)
     hint = f"Add to reyn.yaml:\nmodels:\n  {tier}: {_EXAMPLES[tier]}"
     if configured:
-        hint += f"\nor use one that is there: {', '.join(configured)}"
+        hint += f"\nor name one that is there: -m {configured[0]}"
+        hint += f", or for all questions: %reyn config router_model {configured[0]}"
     return ModelError("configuration", f"No model is configured for the tier {tier}.", hint)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.progress_listener import ProgressListener
 
 TARGET = "reyn.v1"  # of comms
-# What IPython would read as a call for help on the last word.
-_QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+(ask[ \t].*\?)[ \t]*$")
+# What IPython would read as a call for help on the last word. `%reyn?` and `%reyn list?` stay such calls.
+_QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+([^\s?]+[ \t].*\?)[ \t]*$")
 
 
 def load(shell: Any) -> None:

@@ -339,7 +339,18 @@ class Workflows:
             for each in self._parts.workflows.workflow_files()
         )
         note = "%reyn workflow save RUN --name NAME keeps a run as one; %reyn invoke skill__NAME runs one."
+        held = sum(each["state"] == "held back" for each in rows)
+        if held:
+            note += f"\n{count(held, 'workflow')} held back: %reyn trust names what would run, and trusts it"
         return Table("workflows", rows, "Workflows of skills/", note)
+
+    def is_held_back(self, action: str) -> bool:
+        """Return whether an action's name is that of a workflow in ``skills/`` that is not trusted as it is now."""
+        category, _, name = action.partition("__")
+        return category == SKILL and any(
+            each.name == name and each.workflow is not None and not each.trusted
+            for each in self._parts.workflows.workflow_files()
+        )
 
     def save(self, run: str | int | None, name: str, description: str = "") -> Card:
         """Keep a run as a workflow: its calls become steps, values of earlier results references.

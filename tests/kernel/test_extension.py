@@ -75,6 +75,8 @@ def test_a_question_mark_ends_a_question_and_asks_for_no_help(kernel: Kernel) ->
     assert "Three." in kernel.run("%reyn ask how many rows has orders?").text
     kernel.run("x = %reyn ask and how many columns?")
     assert kernel.value("x.prompt, x.answer") == "('and how many columns?', 'Four.')"
+    assert "file__grep" in kernel.run("%reyn search what finds text in files?").text
+    assert kernel.run("%reyn list?").reply["payload"], "one word is looked up"
 
 
 def test_other_lines_that_end_in_a_question_mark_still_ask_for_help(kernel: Kernel) -> None:

@@ -26,6 +26,9 @@ type(res).__name__, list(res.columns)[0], res.trace.status
 _ is not res and _.equals(res)
 res
 [name for name in ("ipywidgets", "comm", "anywidget", "ipykernel", "litellm") if name in __import__("sys").modules]
+%reyn search what finds text in files?
+%reyn config models.light local/smollm2
+%reyn ask how many rows are there?
 %unload_ext reyn_jupyter
 """
 
@@ -67,4 +70,9 @@ def test_the_same_verbs_work_in_a_terminal(workspace: Path, tmp_path: Path) -> N
     assert "Out[15]: True" in shown["15"]
     assert "Out[16]:" in shown["16"] and "language model" not in shown["16"] and "north" in shown["16"]
     assert "Out[17]: []" in shown["17"]
+    assert "file__grep" in shown["18"]
+    assert "  models:\n    standard: " in shown["20"] and "%reyn config router_model light" in shown["20"]
+    assert "not a language model" not in shown["20"], "none was asked"
+    for place in ("5", "6", "14", "16", "20"):
+        assert "cut here" not in shown[place], "buttons are no text that is left out"
     assert "Traceback" not in done.stdout + done.stderr

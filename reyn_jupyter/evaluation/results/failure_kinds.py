@@ -131,7 +131,6 @@ def failure_lines(counts: tuple[FailureCount, ...]) -> tuple[str, ...]:
     for variant in dict.fromkeys(each.variant for each in counts):
         own = [each for each in counts if each.variant == variant]
         did = enumerate_words([f"{each.times} {each.kind}" for each in own])
-        lines.append(
-            f"{variant}: of {own[0].of} trials that failed or are missing, {did}; e.g. {own[0].link}"
-        )
+        missed = "trial that failed or is missing" if own[0].of == 1 else "trials that failed or are missing"
+        lines.append(f"{variant}: of {own[0].of} {missed}, {did}; e.g. {own[0].link}")
     return tuple(lines)

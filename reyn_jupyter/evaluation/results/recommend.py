@@ -237,7 +237,8 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
         )
     candidates, slight = _candidates(evidence, own, decides)
     if all(each.rate.on_floor for each in candidates):
-        raise RecommendationError(_refuse_floor(evidence, wanted, candidates, decides))
+        refusal = _refuse_floor(evidence, wanted, candidates, decides)
+        raise RecommendationError(" ".join((refusal, *_other_size(own[0], aside))))
     best = candidates[0]
     chosen = _cheapest_as_good(evidence, best, candidates[1:], decides)
     others = [other for other in candidates if other is not chosen]

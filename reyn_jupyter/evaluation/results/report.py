@@ -446,13 +446,14 @@ def warnings(
                 f"{variant}: the model changed during the study ({len(marks)} fingerprints: {', '.join(marks[:4])})."
             )
     told += _say_denied(evidence)
-    said_once = dict.fromkeys(
-        warning
-        for found in _primary(evidence, figures)
-        if found.found is not None
-        for warning in found.found.warnings
-    )
-    told += said_once
+    said_once: dict[str, list[str]] = {}
+    for variant, found in zip(evidence.tried, _primary(evidence, figures), strict=True):
+        for warning in found.found.warnings if found.found is not None else ():
+            said_once.setdefault(warning, []).append(variant)
+    told += [
+        warning if len(variants) == len(evidence.tried) else f"{', '.join(variants)}: {warning}"
+        for warning, variants in said_once.items()
+    ]
     told += dict.fromkeys(
         f"{each.b} against {each.a}: {warning}" if len(comparisons) > 1 else warning
         for each in comparisons

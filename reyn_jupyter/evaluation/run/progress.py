@@ -187,8 +187,9 @@ class RunSummary:
         lacking = sum(self.missing.values())
         left = self.planned - self.done
         mark = f"{' and '.join(others).capitalize()} trials: " if others else ""
-        said = f"{mark}{fresh:,} new trials{kept}, {self.finished:,} of {self.scenarios:,} scenarios finished"
-        said += f"; {left:,} trials not run" if left else ""
+        said = f"{mark}{count(fresh, 'new trial')}{kept}"
+        said += f", {self.finished:,} of {count(self.scenarios, 'scenario')} finished"
+        said += f"; {count(left, 'trial')} not run" if left else ""
         said += f"; {lacking:,} ended in an error or a timeout" if lacking else ""
         said += f"; {spent}" if (spent := self.unfinished.sentence) else ""
         return f"{said}. {self.reason}"

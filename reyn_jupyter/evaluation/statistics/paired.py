@@ -282,9 +282,8 @@ def _warnings(found: Difference, gaps: Clusters) -> tuple[str, ...]:
         said.append(CONSTANT if found.looks is None else NO_SEQUENCE)
     elif 0 < moved < 6 and found.looks is None:
         least = 2.0 ** (1 - moved)
-        said.append(
-            f"Only {count(moved, 'scenario')} differ: p cannot fall below {least:.3g} however they differ."
-        )
+        few = count(moved, "scenario differs", "scenarios differ")
+        said.append(f"Only {few}: p cannot fall below {least:.3g}, however they differ.")
     if gaps.repeated and 1 < gaps.scenarios < FEW_CLUSTERS:
         said.append(few_clusters(gaps.scenarios))
     if found.p is not None and found.low is not None and found.high is not None:

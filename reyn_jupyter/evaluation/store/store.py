@@ -61,6 +61,7 @@ class Store:
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path = path
+        self.read_only = read_only
         self.at: Callable[[str], None] = _nothing
         self._db = open_database(path, read_only=read_only)
         self.alone = threading.Lock()
@@ -72,6 +73,18 @@ class Store:
             self._db.close()
 
     # Writing
+
+    @contextmanager
+    def writable(self) -> Iterator[Store]:
+        """Give this file open for writing, whatever it is open for here. Raises StoreError."""
+        if not self.read_only:
+            yield self
+            return
+        other = Store(self.path)
+        try:
+            yield other
+        finally:
+            other.close()
 
     def begin(
         self,

@@ -118,7 +118,9 @@ class WrittenScenario(Written):
     def _answer_texts(self, key: str, shared: Shared) -> str:
         value: str | None = getattr(self, key) or getattr(shared, key)
         if value is None:
-            raise ValueError(f"{key}: it is said neither here nor for the whole file; say it")
+            raise ValueError(
+                f"{key}: it is said neither here nor for the whole file; say it, for all at the top of the file"
+            )
         return value
 
     def _prompts(self) -> dict[str, str]:

@@ -475,6 +475,16 @@ def test_labels_of_trials_without_a_verdict_are_kept_and_said_to_wait_for_one(tm
         assert made.agreement("helpful").agree.trials == 1
 
 
+def test_a_study_that_is_opened_without_its_suite_takes_labels(tmp_path: Path) -> None:
+    with study(tmp_path / "s.sqlite", Judge(says("pass")), count=2) as made:
+        made.run(BASE, repeats=1)
+        made.judge()
+    with reyn.Study.open(tmp_path / "s.sqlite") as reader:
+        assert reader.label("helpful", {("base", "s000", 0): False}).agree.estimate == 0
+    with reyn.Study.open(tmp_path / "s.sqlite") as reader:
+        assert reader.agreement("helpful").agree.trials == 1
+
+
 def test_people_beside_a_judge_give_agreement_and_a_corrected_rate(tmp_path: Path) -> None:
     with study(tmp_path / "s.sqlite", Judge(says("pass")), count=12) as made:
         made.run(BASE, BEST, repeats=1)

@@ -147,6 +147,15 @@ def test_of_one_variant_on_the_floor_no_comparison_is_told() -> None:
     assert "a, the only variant, passes 0 of" in str(refused.value) and "apart" not in str(refused.value)
 
 
+def test_variants_of_another_catalog_size_stand_aside_and_a_refusal_says_so_too() -> None:
+    sizes = {"a": Variant("a", model="m"), "a-20": Variant("a-20", model="m", catalog_size=20)}
+    made = evidence({"a": mixed(0, 30), "a-20": mixed(20, 30)}, variants=sizes, checks=CHECKS)
+    with pytest.raises(
+        RecommendationError, match=r"a-20: tried on catalogs of another size than a, so not considered"
+    ):
+        recommend(made)
+
+
 def test_where_only_the_flat_surface_leaves_the_floor_it_is_what_is_recommended() -> None:
     flat = PLAIN.but("flat", surface="flat")
     variants = {"plain": PLAIN, "gate": GATE, "flat": flat}

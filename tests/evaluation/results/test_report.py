@@ -87,6 +87,12 @@ def test_few_scenarios_and_lacking_power_are_warned_of() -> None:
     assert rate.effective_n is not None and rate.effective_n < 8.1, "repeats that agree add nothing"
 
 
+def test_what_is_odd_about_one_variant_names_it_and_about_all_does_not() -> None:
+    found = report(evidence({"a": {f"s{n}": (False,) * 3 for n in range(8)}, "b": mixed(4, 8, 3)}))
+    assert "a: Every trial failed: how alike repeats are" in "\n".join(found.warnings)
+    assert any(each.startswith("8 scenarios: below about 40") for each in found.warnings)
+
+
 def test_failures_are_those_of_the_variant_in_the_sentence_disagreements_first_and_bounded() -> None:
     found = report(
         evidence(

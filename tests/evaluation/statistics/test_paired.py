@@ -139,7 +139,7 @@ def test_repeats_are_tested_over_scenarios_and_not_over_trials() -> None:
     assert found.test == "sign-flip permutation, exact"
     assert found.method == "Tango, effective number of pairs"
     assert found.effective_n == pytest.approx(4)
-    assert "Only 3 scenarios differ: p cannot fall below 0.25 however they differ." in found.warnings
+    assert "Only 3 scenarios differ: p cannot fall below 0.25, however they differ." in found.warnings
     assert any(sentence.startswith("4 scenarios: below about 40") for sentence in found.warnings)
 
 

@@ -55,3 +55,17 @@ def test_a_line_that_means_two_things_is_refused_and_nothing_called(
 ) -> None:
     assert said in run(f"%reyn invoke function__echo {line}")
     assert echo == []
+
+
+def test_a_workflow_that_is_not_trusted_yet_is_said_to_be_so(run: Run) -> None:
+    folder = current.session().parts.services.workspace.root / "skills"
+    folder.mkdir()
+    (folder / "look.yaml").write_text(
+        "description: Lists a folder.\nsteps:\n  - step_id: list\n    action: file__list\n    inputs: {path: .}\n"
+    )
+    assert "not trusted as it is now. %reyn trust names" in " ".join(run("%reyn invoke skill__look").split())
+    assert "1 workflow held back: %reyn trust" in run("%reyn workflow")
+    run("%reyn trust")
+    assert "held back" not in run("%reyn workflow")
+    assert "not trusted" not in run("%reyn invoke skill__look")
+    assert "Unknown action 'skill__lok'" in run("%reyn invoke skill__lok")

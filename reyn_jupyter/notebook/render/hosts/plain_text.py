@@ -60,13 +60,13 @@ _TREE_LINE = 110
 _AIRY = (Paragraph, Bullets, Quote, Code, Grid, Lines, Tree, Intervals, Scatter, Chart)
 
 
-def to_text(view: View) -> str:
-    """The view as text of at most 4 KB (a report: 20 KB); whatever was left out is announced in its place."""
+def to_text(view: View, *, roomy: bool = False) -> str:
+    """The view as text of at most 4 KB (`roomy`, or a report: 20 KB); what was left out is announced in its place."""
     badges = "".join(f"  [{badge.text}]" for badge in view.badges)
     head = visible(view.title + badges)
     if view.facts:
         head += "\n" + visible(" · ".join(view.facts))
-    roomy = view.kind in ROOMY
+    roomy = roomy or view.kind in ROOMY
     page = _TextPage(view.knob, roomy=roomy)
     head = _clip(head, TEXT_BYTES // 4)
     blocks = [block for block in view.blocks if _shown(block)]
@@ -97,8 +97,18 @@ def _words(spans: Sequence[Span]) -> str:
 
 
 def _shown(block: Block) -> bool:
-    """Return whether a block is anything in text: a drawing whose figures stand in a table beside it is not."""
-    return not isinstance(block, Scatter) or block.figures
+    """Return whether a block is anything in text.
+
+    Buttons are not, nor is a drawing whose figures stand in a table beside it.
+    """
+    match block:
+        case Toolbar():
+            return bool(block.words)
+        case ToolbarItem():
+            return False
+        case Scatter():
+            return block.figures
+    return True
 
 
 def _least(block: Block) -> int:
@@ -208,7 +218,7 @@ class _TextPage:
                 mark = {"bad": "✗ ", "warn": "! "}.get(block.tone, "")
                 return [
                     *f"{mark}{visible(block.text)}".split("\n"),
-                    *([f"  {visible(block.hint)}"] if block.hint else []),
+                    *(f"  {line}" for line in visible(block.hint).split("\n") if block.hint),
                 ]
             case Section():
                 inner = self._inner(block.blocks, limit)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.notebook.render.value_text import Look
 
-_MOST = 20
+_MOST = 40
 _TEXT = 2_000  # characters of a workspace file
 
 

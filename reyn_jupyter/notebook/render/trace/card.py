@@ -197,7 +197,7 @@ def run_title(trace: Trace, look: Look) -> str:
 def run_badges(trace: Trace, running: bool = False) -> tuple[Badge, ...]:
     """Return how a run stands, and what kind of run it is where that is not the usual one."""
     badges = [CardState.of(trace, running).badge]
-    if trace.model is not None and not trace.started.real:
+    if trace.model is not None and not trace.started.real and (trace.steps or trace.status != "error"):
         badges.append(Badge("not a language model", "muted"))
     if trace.started.run_kind != "turn":
         kind = trace.started.run_kind
