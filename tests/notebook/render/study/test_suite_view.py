@@ -57,6 +57,6 @@ def test_what_is_large_is_cut_and_says_so() -> None:
     bundle = mimebundle(suite)
     assert len(bundle["text/html"]) < 64_000 and len(bundle["text/plain"]) < 8_000
     page = Reader(bundle["text/html"]).text
-    assert "20 of 500; .scenarios holds all of them" in page and "20 of 100; .variants" in page
+    assert "40 of 500; .scenarios holds all of them" in page and "40 of 100; .variants" in page
     long = suite_objects("x")["scenario"]
     assert "2,000 of 10,000 characters; .workspace holds all of it" in Reader(to_html(view(long))).text
