@@ -49,6 +49,7 @@ class Figure:
     Attributes:
         found: the rate or, for a numeric check, the mean; None where the check applies to no trial.
         missing, not_applicable: trials that were left out for that reason.
+        awaits_judge: whether somebody is to judge them, and nobody has.
         bounds: the rate if every missing trial had failed, and if every one had passed.
         truth: the true rate, where a simulator's table says it.
         cost_per_success: US dollars for one trial that passes, see `effort.cost_per_success`.
@@ -63,6 +64,7 @@ class Figure:
     bounds: tuple[float, float] | None = None
     truth: float | None = None
     cost_per_success: float | None = None
+    awaits_judge: bool = False
 
 
 @dataclass(frozen=True)
@@ -311,6 +313,7 @@ def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
         worst_rate(arm, evidence.absent(variant)) if arm and missing and not check.numeric else None,
         evidence.truths.get(variant, {}).get(name),
         cost_per_success(evidence, variant, name),
+        evidence.awaits_judge(variant, name),
     )
 
 
@@ -318,6 +321,8 @@ def format_figure(figure: Figure) -> str:
     """Return a figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
     found = figure.found
     if found is None:
+        if figure.awaits_judge:
+            return "not judged yet"
         return "does not apply" if figure.not_applicable else "no graded trial"
     if figure.check.numeric:
         text = significant(found.estimate)

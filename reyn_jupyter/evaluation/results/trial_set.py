@@ -28,6 +28,8 @@ from reyn_jupyter.support.user_errors import UserError
 # Where a variant has trials of several sources, the one that says most about a real model is taken.
 PREFERENCE: tuple[Source, ...] = ("real", "replayed", "offline", "scripted", "simulated")
 
+_NOBODY, _NO_JUDGE = "nobody labelled it", f"{BROKEN}: no judge was asked yet"
+
 
 class EvidenceError(UserError, ValueError):
     """There is nothing to say about what was asked for; the message says what there is."""
@@ -123,7 +125,7 @@ class TrialSet:
         """Return a judge, or the people beside it, as a check: what it said where it was asked."""
         by_people = name == judge.people
         kept = self._stored_verdicts(name)
-        none = not_applicable("nobody labelled it" if by_people else f"{BROKEN}: no judge was asked yet")
+        none = not_applicable(_NOBODY if by_people else _NO_JUDGE)
 
         def grade(trial: Trial, scenario: Scenario) -> Verdict:
             return kept.get((trial.variant, trial.key, trial.source), none)
@@ -189,6 +191,12 @@ class TrialSet:
         verdicts = self.verdicts(check)
         graded = (verdicts.get(trial.key) for trial in self._of(variant, family))
         return sum(verdict is not None and verdict.kind == "na" for verdict in graded)
+
+    def awaits_judge(self, variant: str, check: str) -> bool:
+        """Return whether a check is a model grader's, or that of people, and nobody judged a trial of the variant."""
+        verdicts = self.verdicts(check)
+        said = {verdicts[trial.key].reason for trial in self._of(variant, "") if trial.key in verdicts}
+        return bool(said) and said <= {_NO_JUDGE, _NOBODY}
 
     def outcomes(self, variant: str) -> Counter[str]:
         """Return how a variant's trials ended."""

@@ -18,6 +18,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.results.report import format_figure
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -461,6 +462,16 @@ def test_an_interrupt_keeps_what_was_judged_and_the_next_time_goes_on() -> None:
         judge.held = False
         assert sum(each.value == 1.0 for each in helpful(made)) >= first.judged
         assert made.judge()[0].left == 0 and {each.value for each in helpful(made)} == {1.0}
+
+
+def test_a_grader_that_was_not_asked_is_said_to_wait() -> None:
+    with study(None, Judge(says("pass")), count=2) as made:
+        made.run(BASE, repeats=1)
+        before = made.report().figures["base"]["helpful"]
+        made.judge()
+        after = made.report().figures["base"]["helpful"]
+    assert (format_figure(before), after.awaits_judge) == ("not judged yet", False)
+    assert format_figure(after).startswith("100 %")
 
 
 def test_labels_of_trials_without_a_verdict_are_kept_and_said_to_wait_for_one(tmp_path: Path) -> None:
