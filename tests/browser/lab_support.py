@@ -256,8 +256,12 @@ class LabPage:
 
     def reload(self, *, kernel: bool = True) -> LabPage:
         """Load the page again, with the same notebook."""
-        self.page.reload()
-        self._ready()
+        if self.application == "lab":
+            # Without the notebook in the address: JupyterLab would open that at its leisure, also when it was closed.
+            self._go("/lab?reset")
+        else:
+            self.page.reload()
+            self._ready()
         return self.show(self.name, kernel=kernel)
 
     def close(self) -> None:
