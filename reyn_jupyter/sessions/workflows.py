@@ -454,8 +454,8 @@ def _ended_in_words(
     if on_change is None:
         yield
         return
-    on_change(begun)
     try:
+        on_change(begun)  # who sees it may interrupt at once
         yield
     except BaseException as error:
         left = latest() or begun

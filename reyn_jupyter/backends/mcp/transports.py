@@ -19,6 +19,7 @@ from reyn_jupyter.support.network.hosts import Host
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
+    import anyio
     import httpx2
     from mcp.client._transport import TransportStreams
 
@@ -29,6 +30,7 @@ CONNECT_SECONDS = 15.0
 _CHUNK = 1 << 16
 _LEAST_LINE = 1_000  # bytes that a line beside the protocol counts at least: it costs work, however short
 _ENDED = 0.5  # seconds that a program may take to end by itself once its input is closed
+_LAST_WORDS = 2.0  # seconds that are waited for what a program said last; a child of it may hold its end open
 
 Ended = Callable[[str], None]  # takes the reason, in a sentence
 
@@ -63,7 +65,7 @@ async def program_transport(
     program = await programs.start(server)
     incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-    closing = False
+    closing, said_all = False, anyio.Event()
 
     def tell(reason: str) -> None:
         if not closing:  # otherwise it ends because the connection does
@@ -71,9 +73,9 @@ async def program_transport(
 
     try:
         async with anyio.create_task_group() as group, read_stream, write_stream:
-            group.start_soon(_read, program, incoming, log, tell)
+            group.start_soon(_read, program, incoming, log, tell, said_all)
             group.start_soon(_write, program, outgoing)
-            group.start_soon(_read_errors, program, log)
+            group.start_soon(_read_errors, program, log, said_all)
             try:
                 yield read_stream, write_stream
             finally:
@@ -99,7 +101,9 @@ async def _end(program: ServerProgram) -> None:
     await program.end()
 
 
-async def _read(program: ServerProgram, incoming: Any, log: ServerLog, ended: Ended) -> None:
+async def _read(
+    program: ServerProgram, incoming: Any, log: ServerLog, ended: Ended, said_all: anyio.Event
+) -> None:
     import anyio
 
     from reyn_jupyter.backends.mcp.messages import message_of
@@ -121,8 +125,9 @@ async def _read(program: ServerProgram, incoming: Any, log: ServerLog, ended: En
         reason = str(error)
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return  # the connection is closed from this side
-    with anyio.move_on_after(_ENDED):  # what it said last is on its way
+    with anyio.move_on_after(_LAST_WORDS):
         await program.process.wait()
+        await said_all.wait()
     code = program.process.returncode
     if last := log.last_line:
         reason += f"; the last line of its log: {last}"
@@ -160,12 +165,13 @@ async def _write(program: ServerProgram, outgoing: Any) -> None:
                 await stdin.drain()
 
 
-async def _read_errors(program: ServerProgram, log: ServerLog) -> None:
+async def _read_errors(program: ServerProgram, log: ServerLog, said_all: anyio.Event) -> None:
     stderr = program.process.stderr
     assert stderr is not None
     while data := await stderr.read(_CHUNK):
         log.feed(data)
     log.end()
+    said_all.set()
 
 
 @asynccontextmanager
