@@ -90,9 +90,8 @@ def whose(paths: Iterable[str], run: Run, trust: TrustAccess, *, folder: bool) -
         paths: of files; None is returned where all of them are the person's own.
         folder: whether they may be folders, whose files count.
     """
-    asked = [
-        path for path in paths if not path.startswith(_STATE)
-    ]  # memories: only the person's own are read
+    # Of memories only the person's own are read.
+    asked = [path for path in paths if not path.startswith(_STATE)]
     if asked and trust.awaits_trust:
         return "of a folder that is not trusted"
     patterns = [_file_pattern(glob) for glob in run.settings.permissions.untrusted_files]
