@@ -2,7 +2,8 @@
 
 Each variant of the suite `first-steps` is tried on the same scenarios, one after the other, until the time is over; the
 trials lie in a study's file under ``build/``, and another run goes on where the last one stopped. ``--write`` puts the
-table into the manual (`docs/evidence.md`, between its markers) and the trials beside it.
+table into the manual (`docs/evidence.md`, between its markers) and the trials beside it. There are two tables: what
+each help does (``--table helps``), and what is left of it among more actions (``--table sizes``).
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from reyn_jupyter.evaluation.statistics.rates import Rate
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
-BEGIN, END = "<!-- evidence: begin -->", "<!-- evidence: end -->"
 SUITE, BASE = "first-steps", "alone"
+HELPS, SIZES = TABLES = ("helps", "sizes")
+AS_IT_IS = (
+    "two-steps-stop",
+    "forced",
+)  # beside the base, in the table of sizes: variants without more actions
 # Scenarios whose trials were read while the harness was mended: what it does on these says little about others.
 MENDED_ON = frozenset(
     {
@@ -67,7 +72,8 @@ def main() -> None:
     parser.add_argument("--model", default="local/smollm2")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--scenarios", type=int, default=None, help="at most so many; all by default")
-    parser.add_argument("--only", nargs="*", default=None, help="variants of the suite, beside the first one")
+    parser.add_argument("--table", choices=TABLES, default=HELPS)
+    parser.add_argument("--only", nargs="*", default=None, help="variants of the table, beside the first one")
     parser.add_argument("--write", action="store_true")
     parser.add_argument(
         "--dollars",
@@ -77,10 +83,11 @@ def main() -> None:
     )
     given = parser.parse_args()
     suite = held_out(reyn.load_suite(SUITE))
-    variants = variants_of(suite, given.model, given.only)
+    variants = variants_of(suite, given.model, given.table, given.only)
     folder = ROOT / "build" / "evidence"
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', given.model)}.sqlite"
+    model = re.sub(r"[^A-Za-z0-9.-]+", "-", given.model)
+    file = folder / f"{model}-{given.table}.sqlite"
     most = min(given.scenarios or len(suite.scenarios), len(suite.scenarios))
     with reyn.Study(
         file, suite=suite, timeout=TIMEOUT, budget=budget_of(given.model, given.dollars)
@@ -95,9 +102,10 @@ def main() -> None:
         print(table(report))
         if given.write:
             page = PAGE.read_text(encoding="utf-8")
-            head, _, rest = page.partition(BEGIN)
-            tail = rest.partition(END)[2]
-            PAGE.write_text(f"{head}{BEGIN}\n{table(report)}\n{END}{tail}", encoding="utf-8")
+            begin, end = (f"<!-- {given.table}: {place} -->" for place in ("begin", "end"))
+            head, _, rest = page.partition(begin)
+            tail = rest.partition(end)[2]
+            PAGE.write_text(f"{head}{begin}\n{table(report)}\n{end}{tail}", encoding="utf-8")
             study.export(PAGE.parent / "evidence" / f"{file.stem}.parquet")
 
 
@@ -111,10 +119,12 @@ def budget_of(model: str, dollars: float) -> reyn.Budget:
     return reyn.Budget(usd=None if model.startswith("local/") or math.isinf(dollars) else dollars)
 
 
-def variants_of(suite: Suite, model: str, only: list[str] | None = None) -> list[Variant]:
-    """Return the suite's variants on a model, the one without any help first."""
-    names = [name for name in suite.variants if only is None or name == BASE or name in only]
-    return [suite.variants[name].but(name, model=model, parameters=PARAMETERS) for name in names]
+def variants_of(suite: Suite, model: str, table: str = HELPS, only: list[str] | None = None) -> list[Variant]:
+    """Return a table's variants on a model, the one without any help first."""
+    sized = {name: each.catalog_size is not None for name, each in suite.variants.items()}
+    names = [name for name in suite.variants if sized[name] == (table == SIZES) or name in AS_IT_IS]
+    asked = [name for name in names if name != BASE and (only is None or name in only)]
+    return [suite.variants[name].but(name, model=model, parameters=PARAMETERS) for name in (BASE, *asked)]
 
 
 @contextmanager

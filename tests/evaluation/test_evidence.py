@@ -1,4 +1,4 @@
-"""`make evidence`: a paid model costs no more than was allowed, and one without a price does not start unasked."""
+"""`make evidence`: every variant has a table, a paid model costs no more than was allowed, and none starts unasked."""
 
 from __future__ import annotations
 
@@ -50,3 +50,14 @@ def test_a_model_without_a_known_price_starts_only_without_a_limit(
 
 def test_a_model_of_this_machine_has_no_limit() -> None:
     assert evidence.budget_of("local/smollm2", evidence.DOLLARS) == reyn.Budget()
+
+
+def test_each_variant_of_the_suite_stands_in_a_table_after_the_one_without_help() -> None:
+    suite = reyn.load_suite(evidence.SUITE)
+    found = {table: evidence.variants_of(suite, "local/smollm2", table) for table in evidence.TABLES}
+    assert {each.name for variants in found.values() for each in variants} == set(suite.variants)
+    for variants in found.values():
+        assert variants[0].name == evidence.BASE
+        assert len({each.name for each in variants}) == len(variants)
+    assert {each.catalog_size for each in found[evidence.HELPS]} == {None}
+    assert {each.catalog_size for each in found[evidence.SIZES]} == {None, 20, 200}

@@ -25,7 +25,7 @@ from tests.evaluation.study_support import BASE, small
 from tests.evaluation.trial_set_support import BLIND, LISTS, READS, evidence, trial
 from tests.evaluation.trial_support import Scripts
 
-EVIDENCE = Path(reyn.__file__).parent / "docs" / "evidence" / "local-smollm2.parquet"
+EVIDENCE = Path(reyn.__file__).parent / "docs" / "evidence" / "local-smollm2-helps.parquet"
 LISTED = ("first_call_is", "task_done")
 
 
