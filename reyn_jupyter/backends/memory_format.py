@@ -15,9 +15,9 @@ from reyn_jupyter.guard.own_memories import memory_digest
 from reyn_jupyter.support.front_matter import split_front_matter
 from reyn_jupyter.support.text import shorten
 
-Layer = Literal["shared", "agent"]
+MemoryLayer = Literal["shared", "agent"]
 MemoryType = Literal["user", "feedback", "project", "reference"]
-LAYERS: tuple[Layer, ...] = get_args(Layer)
+LAYERS: tuple[MemoryLayer, ...] = get_args(MemoryLayer)
 MEMORY_TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
 
 SLUG_PATTERN = "^[a-z0-9]+(?:[_-][a-z0-9]+)*$"  # no dot: a dotted name is free to mean a layer
@@ -54,7 +54,7 @@ class Memory:
         source: the file that it was imported from; `imported` is the mark of what was imported then.
     """
 
-    layer: Layer
+    layer: MemoryLayer
     slug: str
     name: str
     description: str
@@ -76,7 +76,7 @@ def check_slug(slug: str) -> None:
         )
 
 
-def parse(layer: Layer, slug: str, text: str) -> Memory:
+def parse(layer: MemoryLayer, slug: str, text: str) -> Memory:
     """The memory that a file's text is. Raises MemoryStoreError."""
     front, body, problem = split_front_matter(text)
     if problem:
@@ -168,7 +168,7 @@ def named_files(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def render_index(layer: Layer, memories: Iterable[Memory]) -> str:
+def render_index(layer: MemoryLayer, memories: Iterable[Memory]) -> str:
     """The text of a layer's ``MEMORY.md``."""
     lines = [
         f"# Memory: {layer}",

@@ -21,8 +21,8 @@ from reyn_jupyter.backends.memory_format import (
     MEMORY_TYPES,
     NAME_LENGTH,
     SLUG_LENGTH,
-    Layer,
     Memory,
+    MemoryLayer,
     MemoryStoreError,
     MemoryType,
     content_mark,
@@ -199,7 +199,7 @@ def _bounded(descriptor: int, most: int) -> bytes:
 
 def plan_import(
     notes: Iterable[SourceNote],
-    layer: Layer,
+    layer: MemoryLayer,
     there: Iterable[MemoryFacts],
     taken: Iterable[str] = (),
     *,
@@ -269,7 +269,7 @@ def _item(memory: Memory, before: MemoryFacts | None, replace_changed: bool) -> 
 
 
 def _memory(
-    note: SourceNote, layer: Layer, slug: str, links: Mapping[str, str], mask: Callable[[str], str]
+    note: SourceNote, layer: MemoryLayer, slug: str, links: Mapping[str, str], mask: Callable[[str], str]
 ) -> Memory:
     front, body, problem = split_front_matter(note.text)
     text = _WIKI_LINK.sub(lambda match: _plain_link(match, links), body)

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.backends.memory_format import (
     BODY_BYTES,
     LAYERS,
-    Layer,
     Memory,
+    MemoryLayer,
     MemoryStoreError,
     check_slug,
     content_mark,
@@ -66,7 +66,7 @@ class MemoryFacts:
     files: tuple[str, ...] = ()
 
     @property
-    def layer(self) -> Layer:
+    def layer(self) -> MemoryLayer:
         return self.memory.layer
 
     @property
@@ -78,7 +78,7 @@ class MemoryFacts:
 class DamagedMemory:
     """A file of a layer that is no memory, and why."""
 
-    layer: Layer
+    layer: MemoryLayer
     file: str
     problem: str
 
@@ -120,9 +120,9 @@ class MemoryStore:
         self._own = own or EveryMemory()
         self._places = tuple(os.fspath(folder.path) for folder in self._folders.values())
         self._lock = threading.Lock()
-        self._parsed: dict[tuple[Layer, str], tuple[_Stamp, MemoryFacts | DamagedMemory]] = {}
+        self._parsed: dict[tuple[MemoryLayer, str], tuple[_Stamp, MemoryFacts | DamagedMemory]] = {}
 
-    def path(self, layer: Layer, slug: str) -> str:
+    def path(self, layer: MemoryLayer, slug: str) -> str:
         """Return where a memory lies, from the workspace root."""
         return f".reyn/memory/{layer}/{slug}.md"
 
@@ -135,13 +135,13 @@ class MemoryStore:
         return (*files, self._own.stamp) if any(files) else files
 
     def memories(
-        self, layer: Layer | None = None
+        self, layer: MemoryLayer | None = None
     ) -> tuple[tuple[MemoryFacts, ...], tuple[DamagedMemory, ...]]:
         """Return the memories of a layer, or of both, by layer and slug; and the files that are none."""
         listing = self.listing(layer)
         return listing.memories, listing.damaged
 
-    def listing(self, layer: Layer | None = None) -> MemoryListing:
+    def listing(self, layer: MemoryLayer | None = None) -> MemoryListing:
         """Return all that lies in a layer, or in both, by layer and slug."""
         own: list[MemoryFacts] = []
         held_back: list[MemoryFacts] = []
@@ -156,14 +156,14 @@ class MemoryStore:
                     held_back.append(found)
         return MemoryListing(tuple(own), tuple(damaged), tuple(held_back))
 
-    def _looked_at(self, layer: Layer) -> list[MemoryFacts | DamagedMemory]:
+    def _looked_at(self, layer: MemoryLayer) -> list[MemoryFacts | DamagedMemory]:
         """Return what each file of a layer is; one that did not change since it was parsed is not opened."""
         place = os.fspath(self._folders[layer].path)
         stamps = _stamps(place)
         names = sorted(stamps) if self._is_plain(layer) else []
         with self._lock:
             known = self._parsed
-        found: dict[tuple[Layer, str], tuple[_Stamp, MemoryFacts | DamagedMemory]] = {}
+        found: dict[tuple[MemoryLayer, str], tuple[_Stamp, MemoryFacts | DamagedMemory]] = {}
         for name in names:
             before = known.get((layer, name))
             stamp = stamps[name]
@@ -177,14 +177,14 @@ class MemoryStore:
             self._parsed = {**others, **found}
         return [each for _, each in found.values()]
 
-    def _is_plain(self, layer: Layer) -> bool:
+    def _is_plain(self, layer: MemoryLayer) -> bool:
         try:
             self._folders[layer].check()
         except OSError:
             return False
         return True
 
-    def _parse(self, layer: Layer, name: str, stamp: _Stamp) -> MemoryFacts | DamagedMemory:
+    def _parse(self, layer: MemoryLayer, name: str, stamp: _Stamp) -> MemoryFacts | DamagedMemory:
         try:
             memory, digest, size = self._load(layer, name.removesuffix(".md"))
         except MemoryStoreError as error:
@@ -210,7 +210,7 @@ class MemoryStore:
         except StateError as error:
             raise MemoryStoreError(f"whose memories these are could not be kept: {error}") from None
 
-    def read(self, slug: str, layer: Layer | None = None) -> Memory:
+    def read(self, slug: str, layer: MemoryLayer | None = None) -> Memory:
         """One memory; without a layer the shared one, else the agent's own.
 
         Raises:
@@ -261,7 +261,7 @@ class MemoryStore:
                         self._index(layer)
         return replaced
 
-    def forget(self, layer: Layer, slug: str) -> None:
+    def forget(self, layer: MemoryLayer, slug: str) -> None:
         """Remove a memory. Raises MemoryStoreError when there is none, or when its folder is read-only."""
         check_slug(slug)
         with _told(f"the memory {slug!r} cannot be removed"):
@@ -272,7 +272,7 @@ class MemoryStore:
                 raise MemoryStoreError(message, self._known(layer)) from None
             self._index(layer)
 
-    def _folder(self, layer: Layer) -> PlainFolder:
+    def _folder(self, layer: MemoryLayer) -> PlainFolder:
         folder = self._folders[layer]
         try:
             folder.check()
@@ -283,16 +283,16 @@ class MemoryStore:
             ) from None
         return folder
 
-    def _files(self, layer: Layer) -> list[str]:
+    def _files(self, layer: MemoryLayer) -> list[str]:
         """Return the names of all that may be memories, links and pipes among them."""
         files, others = self._folders[layer].entries()
         names = (name for name in (*files, *others) if name.endswith(".md") and not name.startswith("."))
         return sorted(name for name in names if name != INDEX)
 
-    def _exists(self, layer: Layer, slug: str) -> bool:
+    def _exists(self, layer: MemoryLayer, slug: str) -> bool:
         return self._folder(layer).holds(f"{slug}.md")
 
-    def _known(self, layer: Layer | None) -> str:
+    def _known(self, layer: MemoryLayer | None) -> str:
         slugs = sorted(
             {
                 name.removesuffix(".md")
@@ -306,13 +306,13 @@ class MemoryStore:
         more = f" and {len(slugs) - 20} more" if len(slugs) > 20 else ""
         return f"There are: {', '.join(slugs[:20])}{more}."
 
-    def _load(self, layer: Layer, slug: str) -> tuple[Memory, str, int]:
+    def _load(self, layer: MemoryLayer, slug: str) -> tuple[Memory, str, int]:
         """Return a memory, the digest of its file, and its bytes."""
         check_slug(slug)
         data = _read(self._folder(layer), f"{slug}.md")
         return parse(layer, slug, _decoded(data, f"{slug}.md")), memory_digest(data), len(data)
 
-    def _index(self, layer: Layer) -> None:
+    def _index(self, layer: MemoryLayer) -> None:
         place = os.fspath(self._folders[layer].path)
         for _ in range(_INDEX_ATTEMPTS):
             read = _stamps(place)

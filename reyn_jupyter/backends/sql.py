@@ -25,9 +25,9 @@ from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,
+    ChildMessage,
     ChildProcess,
     ChildProcesses,
-    Message,
 )
 from reyn_jupyter.support.text import shorten
 
@@ -171,7 +171,7 @@ class SqlQuery:
                 f"it has {len(sql):,} characters, and at most {LONGEST_SQL:,} are read",
                 hint="Put lists of values into a table, and name it as a source.",
             )
-        self._ask(Message({"check": sql}))
+        self._ask(ChildMessage({"check": sql}))
 
     def table_names(self, sql: str) -> tuple[tuple[str, ...], ...]:
         """Return the tables that a statement reads, each as its name in parts: that of a schema has two.
@@ -180,7 +180,7 @@ class SqlQuery:
         """
         if len(sql) > LONGEST_SQL:
             return ()
-        names = self._ask(Message({"names": sql})).header.get("names")
+        names = self._ask(ChildMessage({"names": sql})).header.get("names")
         if not isinstance(names, list):
             return ()
         return tuple(tuple(map(str, parts)) for parts in names if isinstance(parts, list) and parts)
@@ -203,7 +203,7 @@ class SqlQuery:
             ]
             data.flush()
             request = {"scan": sql, "rows": limit + 1, "tables": tables}
-            answer = self._ask(Message(request, descriptors=(data.fileno(),)))
+            answer = self._ask(ChildMessage(request, descriptors=(data.fileno(),)))
         try:
             return read_scans(answer.header["scans"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -265,7 +265,7 @@ class SqlQuery:
             self._data = _nameless_file()
         self._data.flush()
         request = {"sql": sql, "rows": limit + 1, "tables": self._tables, "files": self._files}
-        answer = self._ask(Message(request, descriptors=(self._data.fileno(), *self._descriptors)))
+        answer = self._ask(ChildMessage(request, descriptors=(self._data.fileno(), *self._descriptors)))
         header = answer.header
         try:
             frame = read_answer(header["columns"], header["rows"], bytes(answer.body[0]))
@@ -278,7 +278,7 @@ class SqlQuery:
         more = len(frame) > limit
         return SqlAnswer(frame.iloc[:limit], more, (*self._hidden, *hidden))
 
-    def _ask(self, request: Message) -> Message:
+    def _ask(self, request: ChildMessage) -> ChildMessage:
         with self._turn():
             try:
                 answer = self._child.exchange(request, self._left())

@@ -23,7 +23,7 @@ from reyn_jupyter.backends.sql_frames import ordinary_cells
 from reyn_jupyter.backends.sql_names import fixed_columns, table_names
 from reyn_jupyter.backends.sql_scans import plan_scans, prepare_planning, quoted, view_of
 from reyn_jupyter.backends.sql_wire import AnswerError, read_frame, write_answer
-from reyn_jupyter.support.programs.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import shorten
 
@@ -85,23 +85,23 @@ class SqlServer:
         if self._next is None:
             self._next = _database(self._memory, min(_THREADS, os.cpu_count() or 1))
 
-    def answer(self, request: Message) -> Message:
+    def answer(self, request: ChildMessage) -> ChildMessage:
         """Return what a text is (``check``), which tables it names (``names``), what it reads of its frames (``scan``),
         or a query's rows (``sql``)."""
         header = request.header
         try:
             if "check" in header:
                 with _plain_words("the SQL", _GRAMMAR_MEMORY):
-                    return Message({"kind": _only_reads(self._grammar, header["check"])})
+                    return ChildMessage({"kind": _only_reads(self._grammar, header["check"])})
             if "names" in header:
-                return Message({"names": table_names(self._grammar, header["names"])})
+                return ChildMessage({"names": table_names(self._grammar, header["names"])})
             if "scan" in header:
                 return self._scans(header, request.descriptors)
             return self._query(header, request.descriptors)
         except _RefusalError as refusal:
-            return Message(refusal.answer)
+            return ChildMessage(refusal.answer)
 
-    def _scans(self, header: Any, descriptors: Any) -> Message:
+    def _scans(self, header: Any, descriptors: Any) -> ChildMessage:
         (data,) = descriptors
         with _mapped(data) as mapped:
             samples = [(alias, read_frame(mapped, tuple(place))) for alias, place in header["tables"]]
@@ -115,9 +115,9 @@ class SqlServer:
                 scans = {}
             finally:
                 del samples
-        return Message({"scans": scans})
+        return ChildMessage({"scans": scans})
 
-    def _query(self, header: Any, descriptors: Any) -> Message:
+    def _query(self, header: Any, descriptors: Any) -> ChildMessage:
         self.prepare()
         connection, self._next = self._next, None
         hidden: list[str] = []
@@ -139,7 +139,7 @@ class SqlServer:
                     columns, pieces = write_answer(frame)
                 for alias, _, layout in header["tables"]:
                     connection.unregister(_part_of(alias) if layout else alias)
-        return Message({"columns": columns, "rows": len(frame), "wide": wide, "hidden": hidden}, pieces)
+        return ChildMessage({"columns": columns, "rows": len(frame), "wide": wide, "hidden": hidden}, pieces)
 
 
 @contextmanager

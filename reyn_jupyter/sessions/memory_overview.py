@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.backends.memory_format import Layer, MemoryStoreError
+from reyn_jupyter.backends.memory_format import MemoryLayer, MemoryStoreError
 from reyn_jupyter.backends.memory_import import above_of
 from reyn_jupyter.backends.memory_review import entry_name, review
 from reyn_jupyter.categories.memory import memory_store
@@ -121,7 +121,7 @@ async def search(session: AsyncSession, query: str, top_k: int) -> Table:
 
 
 async def take_notes(
-    session: AsyncSession, path: str, layer: Layer, write: bool, replace_changed: bool
+    session: AsyncSession, path: str, layer: MemoryLayer, write: bool, replace_changed: bool
 ) -> Table:
     """Return what an import of notes would do, or has done where it `write`s. Raises MemoryActionError."""
     given: dict[str, Any] = {

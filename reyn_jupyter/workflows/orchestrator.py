@@ -18,7 +18,7 @@ from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import current_call
-from reyn_jupyter.runtime.call.json_arguments import NotJsonError, json_form
+from reyn_jupyter.runtime.call.json_arguments import NoJsonFormError, json_form
 from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
 from reyn_jupyter.workflows.execution.executor import (
     ExecutionEvent,
@@ -225,7 +225,7 @@ class Orchestrator:
             raise WorkflowError(error.message, error.hint, code, {"kind": error.code}) from error
         try:
             return as_outputs(json_form(value))
-        except NotJsonError as error:
+        except NoJsonFormError as error:
             raise WorkflowError(f"It gave {error}.", "", "tool_invalid_output") from None
 
     async def _judge_again(self, step: WorkflowStep, inputs: dict[str, Any]) -> FileDecision:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import psutil
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic import tool_runner
 from reyn_jupyter.dynamic.analysis.safety import SafetyAnalysis, analyze_safety
 from reyn_jupyter.dynamic.tool_runner import ToolRun, run_tool

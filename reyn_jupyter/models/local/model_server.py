@@ -18,7 +18,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.support.programs.child_process import ChildEndedError, ChildLimits, ChildProcess, Message
+from reyn_jupyter.support.programs.child_process import (
+    ChildEndedError,
+    ChildLimits,
+    ChildMessage,
+    ChildProcess,
+)
 
 CONTEXT = 16_384  # tokens a slot at most; the server takes the model's own length where that is less
 SLOTS = (
@@ -160,7 +165,7 @@ class ModelServer:
         heard = _Log(self._log, mark)
         try:
             with child.turn:
-                child.exchange(Message(self._options(mark, key), descriptors=(heard.writing,)), LOADING)
+                child.exchange(ChildMessage(self._options(mark, key), descriptors=(heard.writing,)), LOADING)
         except ChildEndedError as error:
             heard.let_go()
             self._took = time.monotonic() - self._began

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.guard.held_place import open_folder
 from reyn_jupyter.guard.sandbox import (
     Confinement,

@@ -25,7 +25,7 @@ class _Asked:
     answer: Answer | None = None
 
 
-class QuestionLine:
+class QuestionQueue:
     """The questions of one session, on its engine.
 
     A question waits in a lane until those before it are answered, and is put only if the rules still ask then.
