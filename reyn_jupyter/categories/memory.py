@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_tree import FileTree, printable_name
-from reyn_jupyter.backends.memory_format import (
+from reyn_jupyter.backends.files.file_tree import FileTree, printable_name
+from reyn_jupyter.backends.memory.memory_format import (
     BODY_BYTES,
     DESCRIPTION_LENGTH,
     LAYERS,
@@ -30,9 +30,9 @@ from reyn_jupyter.backends.memory_format import (
     MemoryLayer,
     MemoryStoreError,
 )
-from reyn_jupyter.backends.memory_import import ImportPlan, plan_import, read_notes, summary
-from reyn_jupyter.backends.memory_review import STALE_DAYS, as_row, entry_name, review
-from reyn_jupyter.backends.memory_store import HOW_TO_TRUST, MemoryListing, MemoryStore
+from reyn_jupyter.backends.memory.memory_import import ImportPlan, plan_import, read_notes, summary
+from reyn_jupyter.backends.memory.memory_review import STALE_DAYS, as_row, entry_name, review
+from reyn_jupyter.backends.memory.memory_store import HOW_TO_TRUST, MemoryListing, MemoryStore
 from reyn_jupyter.catalog.action import (
     Arguments,
     Category,

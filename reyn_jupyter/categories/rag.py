@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from reyn_jupyter.backends.file_search import GrepPatternError
-from reyn_jupyter.backends.file_tree import FileTree
+from reyn_jupyter.backends.files.file_search import GrepPatternError
+from reyn_jupyter.backends.files.file_tree import FileTree
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.corpora.corpus import FRAME, Corpus
 from reyn_jupyter.corpora.corpus_file import CorpusError, CorpusFacts

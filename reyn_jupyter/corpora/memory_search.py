@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.memory_store import MemoryFacts
+from reyn_jupyter.backends.memory.memory_store import MemoryFacts
 from reyn_jupyter.runtime.access.session_access import EmbedderAccess
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.search.action_records import Record

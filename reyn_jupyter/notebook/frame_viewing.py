@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.sql_frames import holdable
+from reyn_jupyter.backends.sql.sql_frames import holdable
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.render.dataframe_view import frame_of
 from reyn_jupyter.outputs.convert import type_name

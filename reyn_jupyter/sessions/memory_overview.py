@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.backends.memory_format import MemoryLayer, MemoryStoreError
-from reyn_jupyter.backends.memory_import import above_of
-from reyn_jupyter.backends.memory_review import entry_name, review
+from reyn_jupyter.backends.memory.memory_format import MemoryLayer, MemoryStoreError
+from reyn_jupyter.backends.memory.memory_import import above_of
+from reyn_jupyter.backends.memory.memory_review import entry_name, review
 from reyn_jupyter.categories.memory import memory_store
 from reyn_jupyter.sessions.result_objects import Result, Table
 from reyn_jupyter.support.sanitize import printable

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import LARGEST
+from reyn_jupyter.backends.files.file_changes import LARGEST
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.guard.file_restore import (

@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.sql import SqlQuery, sql_child
+from reyn_jupyter.backends.sql.sql_query import SqlQuery, sql_child
 from reyn_jupyter.categories.table import categories
 from tests.support.waiting import PATIENCE, until
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reyn_jupyter.backends.memory_format import MemoryLayer
+from reyn_jupyter.backends.memory.memory_format import MemoryLayer
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Rest
 from reyn_jupyter.notebook.verb import Context, Verb

@@ -102,7 +102,7 @@ class ChildProcess:
         arguments: what stands in `serve`'s process as `sys.argv` from the third place on.
 
     Example:
-        >>> child = ChildProcess("reyn_jupyter.backends.sql_child", ChildLimits(3 << 30), ("2GB",))
+        >>> child = ChildProcess("reyn_jupyter.backends.sql.sql_child", ChildLimits(3 << 30), ("2GB",))
         >>> child.exchange(ChildMessage({"check": "SELECT 1"}), timeout=60).header
         {'kind': 'SELECT'}
         >>> child.close()

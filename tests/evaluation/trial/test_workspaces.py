@@ -174,7 +174,7 @@ def test_a_link_in_a_private_copy_is_never_followed_out_of_it(tmp_path: Path, ta
 def test_all_trials_share_one_process_for_sql_which_ends_with_their_runner() -> None:
     def processes() -> list[int]:
         own = psutil.Process().children(recursive=True)
-        return [found.pid for found in own if "reyn_jupyter.backends.sql_child" in found.cmdline()]
+        return [found.pid for found in own if "reyn_jupyter.backends.sql.sql_child" in found.cmdline()]
 
     before = set(processes())
     query = invoke("table__query", sql="SELECT sum(n) FROM t", sources={"t": "numbers.csv"})

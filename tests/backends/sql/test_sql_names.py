@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from reyn_jupyter.backends.sql import SqlError, SqlQuery, sql_child
+from reyn_jupyter.backends.sql.sql_query import SqlError, SqlQuery, sql_child
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 
 

@@ -1,4 +1,4 @@
-"""The process in which SQL runs: `python -m` of this module, started by `backends.sql`.
+"""The process in which SQL runs: `python -m` of this module, started by `backends.sql.sql_query`.
 
 Invariant: the caller's SQL runs only after the door is shut: external access off (DuckDB cannot switch it on again
 in a running database), the configuration locked, no replacement scans, no extensions, no spill to disk. Files are
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from reyn_jupyter.backends.object_summary import HIDDEN
-from reyn_jupyter.backends.sql_frames import ordinary_cells
-from reyn_jupyter.backends.sql_names import fixed_columns, table_names
-from reyn_jupyter.backends.sql_scans import plan_scans, prepare_planning, quoted, view_of
-from reyn_jupyter.backends.sql_wire import AnswerError, read_frame, write_answer
+from reyn_jupyter.backends.sql.sql_frames import ordinary_cells
+from reyn_jupyter.backends.sql.sql_names import fixed_columns, table_names
+from reyn_jupyter.backends.sql.sql_scans import plan_scans, prepare_planning, quoted, view_of
+from reyn_jupyter.backends.sql.sql_wire import AnswerError, read_frame, write_answer
 from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import shorten
@@ -55,7 +55,7 @@ _HINTS = (
 
 
 class _RefusalError(Exception):
-    """What the caller is answered: see `backends.sql.SqlError`."""
+    """What the caller is answered: see `backends.sql.sql_query.SqlError`."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _RefusalError(Exception):
 
 
 class SqlServer:
-    """Answers the requests of `backends.sql`, one after another."""
+    """Answers the requests of `backends.sql.sql_query`, one after another."""
 
     def __init__(self, memory: str) -> None:
         self._memory = memory

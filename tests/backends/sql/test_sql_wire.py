@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reyn_jupyter.backends.sql_wire import AnswerError, read_answer, read_frame, write_answer, write_frame
+from reyn_jupyter.backends.sql.sql_wire import AnswerError, read_answer, read_frame, write_answer, write_frame
 
 FRAME = pd.DataFrame({
     "n": [1, 2],

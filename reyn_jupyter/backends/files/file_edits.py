@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import LARGEST, AppliedChange, Make
-from reyn_jupyter.backends.file_lines import kind_of
-from reyn_jupyter.backends.file_tree import FileTree, human
+from reyn_jupyter.backends.files.file_changes import LARGEST, AppliedChange, Make
+from reyn_jupyter.backends.files.file_lines import kind_of
+from reyn_jupyter.backends.files.file_tree import FileTree, human
 from reyn_jupyter.catalog.action import Arguments
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import ToolContext

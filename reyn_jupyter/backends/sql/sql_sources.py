@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from reyn_jupyter.backends.sql import reader_of
+from reyn_jupyter.backends.sql.sql_query import reader_of
 from reyn_jupyter.catalog.action import Arguments
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import is_blob_id

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.backends.memory_format import SLUG_PATTERN, Memory, MemoryStoreError
-from reyn_jupyter.backends.memory_import import ImportPlan, SourceNote, plan_import, read_notes
-from reyn_jupyter.backends.memory_store import MemoryStore
+from reyn_jupyter.backends.memory.memory_format import SLUG_PATTERN, Memory, MemoryStoreError
+from reyn_jupyter.backends.memory.memory_import import ImportPlan, SourceNote, plan_import, read_notes
+from reyn_jupyter.backends.memory.memory_store import MemoryStore
 
 VAULT = {
     "Tea.md": "---\ntitle: All about tea\ntags: [drinks, leaf]\naliases: Cha, Chai\n---\n"

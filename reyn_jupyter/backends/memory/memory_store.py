@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.backends.memory_format import (
+from reyn_jupyter.backends.memory.memory_format import (
     BODY_BYTES,
     LAYERS,
     Memory,

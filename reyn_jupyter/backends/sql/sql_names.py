@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from reyn_jupyter.backends.sql_scans import quoted
+from reyn_jupyter.backends.sql.sql_scans import quoted
 from reyn_jupyter.support.text import nearest
 
 _FIXES = 4  # columns of one statement that are corrected

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from reyn_jupyter.backends.sql_frames import as_table, exact_integers, hide_secrets
-from reyn_jupyter.backends.sql_scans import WHOLE, Layout, Scan, read_scans, sample
-from reyn_jupyter.backends.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
+from reyn_jupyter.backends.sql.sql_frames import as_table, exact_integers, hide_secrets
+from reyn_jupyter.backends.sql.sql_scans import WHOLE, Layout, Scan, read_scans, sample
+from reyn_jupyter.backends.sql.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
 from reyn_jupyter.support.optional_modules import is_importable
 from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
@@ -106,7 +106,7 @@ def sql_child(children: ChildProcesses, memory: str = MEMORY) -> ChildProcess:
     limits = ChildLimits(int(found[1]) * _UNITS[found[2]] + _OVERHEAD, MOST_BYTES)
     return children.get(
         f"sql {memory}",
-        lambda: ChildProcess("reyn_jupyter.backends.sql_child", limits, (memory,)),
+        lambda: ChildProcess("reyn_jupyter.backends.sql.sql_child", limits, (memory,)),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import NOT_KEPT
+from reyn_jupyter.backends.files.file_changes import NOT_KEPT
 from reyn_jupyter.guard.held_place import WorkspaceError, open_folder, open_regular
 from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, walk_places
 from reyn_jupyter.outputs.content import BlobStoreError

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from reyn_jupyter.backends.masked_files import masked_copy, masked_texts
+from reyn_jupyter.backends.files.masked_files import masked_copy, masked_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reyn_jupyter.backends.file_lines import Check
+    from reyn_jupyter.backends.files.file_lines import Check
     from reyn_jupyter.support.secrets import Redactor
 
 _PACKED = ".gz"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from reyn_jupyter.backends.memory_format import (
+from reyn_jupyter.backends.memory.memory_format import (
     BODY_BYTES,
     MEMORY_TYPES,
     NAME_LENGTH,
@@ -29,7 +29,7 @@ from reyn_jupyter.backends.memory_format import (
     one_line,
     render,
 )
-from reyn_jupyter.backends.memory_store import MemoryFacts
+from reyn_jupyter.backends.memory.memory_store import MemoryFacts
 from reyn_jupyter.guard.own_memories import memory_digest
 from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 from reyn_jupyter.support.front_matter import split_front_matter

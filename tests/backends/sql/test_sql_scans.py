@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.backends.sql import SqlAnswer, SqlError, SqlQuery, sql_child
-from reyn_jupyter.backends.sql_scans import Scan
+from reyn_jupyter.backends.sql.sql_query import SqlAnswer, SqlError, SqlQuery, sql_child
+from reyn_jupyter.backends.sql.sql_scans import Scan
 from reyn_jupyter.support.programs.child_process import ChildProcess, ChildProcesses
 
 ROWS = 700

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from reyn_jupyter.backends.file_lines import (
+from reyn_jupyter.backends.files.file_lines import (
     Check,
     FileTooLargeError,
     NotTextError,

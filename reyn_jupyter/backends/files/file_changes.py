@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from reyn_jupyter.backends.file_tree import AT_ONCE, human
+from reyn_jupyter.backends.files.file_tree import AT_ONCE, human
 from reyn_jupyter.guard.held_place import HeldPlace, PlaceMovedError, WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError

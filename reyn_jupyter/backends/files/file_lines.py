@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-from reyn_jupyter.backends.masked_files import redacted_blocks
+from reyn_jupyter.backends.files.masked_files import redacted_blocks
 from reyn_jupyter.outputs.content import FileContent, Text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.backends.memory_store import MemoryFacts
+from reyn_jupyter.backends.memory.memory_store import MemoryFacts
 from reyn_jupyter.support.text import count, enumerate_words
 
 STALE_DAYS = 90

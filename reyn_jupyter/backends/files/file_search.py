@@ -20,9 +20,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from reyn_jupyter.backends.file_lines import BLOCK, Check
-from reyn_jupyter.backends.file_tree import FileTree, printable_name
-from reyn_jupyter.backends.masked_files import masked_file
+from reyn_jupyter.backends.files.file_lines import BLOCK, Check
+from reyn_jupyter.backends.files.file_tree import FileTree, printable_name
+from reyn_jupyter.backends.files.masked_files import masked_file
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.runtime.action_error import ActionError
 
