@@ -80,7 +80,7 @@ def _described(session: Session, text: str, meaning: str) -> Suggestion:
 def models(session: Session, word: str) -> list[str]:
     """Offline, the tiers and the models of the configuration; to a word that was begun, once LiteLLM is there, the
     models for chats that it knows."""
-    from reyn_jupyter.models import litellm_loader
+    from reyn_jupyter.models.providers import litellm_loader
 
     entries = [getattr(session.parts.settings.models, tier) for tier in ("light", "standard", "strong")]
     tiers = [tier for tier, entry in zip(("light", "standard", "strong"), entries, strict=True) if entry]

@@ -15,21 +15,21 @@ from typing import Any
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
-from reyn_jupyter.models.wire import metering
-from reyn_jupyter.router.answer_support import doubt_of
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.fit_context import ContextLengths
-from reyn_jupyter.router.forced_choice import Attempt, ForcedChoice, Known
-from reyn_jupyter.router.history import History, Reader, Turn, condense
+from reyn_jupyter.models.providers.wire import metering
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.context.fit_context import ContextLengths
+from reyn_jupyter.router.context.history import History, Reader, Turn, condense
 from reyn_jupyter.router.model_call import ModelCaller, Reply, TurnState, sends_of
-from reyn_jupyter.router.prompt import IDENTITY
-from reyn_jupyter.router.reflection_offer import reflection_offer
 from reyn_jupyter.router.repeats import CLOSED, CLOSING, NO_ANSWER, Repeats
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.reply.answer_support import doubt_of
+from reyn_jupyter.router.reply.text_calls import QUOTED, text_calls
+from reyn_jupyter.router.request.forced_choice import Attempt, ForcedChoice, Known
+from reyn_jupyter.router.request.prompt import IDENTITY
+from reyn_jupyter.router.request.reflection_offer import reflection_offer
+from reyn_jupyter.router.request.router_options import RouterOptions
+from reyn_jupyter.router.request.surface import Offer
 from reyn_jupyter.router.seen_parts import attachments_of
 from reyn_jupyter.router.short_errors import in_short
-from reyn_jupyter.router.surface import Offer
-from reyn_jupyter.router.text_calls import QUOTED, text_calls
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.router.two_steps import SAID_AGAIN, Stage, TwoSteps, forget_choice

@@ -28,19 +28,19 @@ from reyn_jupyter.models.base import (
     ToolSet,
     media_taken,
 )
-from reyn_jupyter.models.prices import Price
-from reyn_jupyter.models.providers import first_word_patience
+from reyn_jupyter.models.providers.prices import Price
+from reyn_jupyter.models.providers.provider_facts import first_word_patience
+from reyn_jupyter.models.providers.wire import metering_call
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
-from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.models.written_calls import CallFilter
-from reyn_jupyter.router import prompt as prompts
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.fit_context import ContextFitter, ContextLengths, Fitted, reply_tokens
-from reyn_jupyter.router.forced_choice import Attempt, Known
-from reyn_jupyter.router.normalize_reply import readable
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.context.fit_context import ContextFitter, ContextLengths, Fitted, reply_tokens
 from reyn_jupyter.router.repeats import Repeats
-from reyn_jupyter.router.router_options import RouterOptions
-from reyn_jupyter.router.surface import Offer, make_offer
+from reyn_jupyter.router.reply.normalize_reply import readable
+from reyn_jupyter.router.request import prompt as prompts
+from reyn_jupyter.router.request.forced_choice import Attempt, Known
+from reyn_jupyter.router.request.router_options import RouterOptions
+from reyn_jupyter.router.request.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import (

@@ -16,7 +16,7 @@ from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
 from reyn_jupyter.catalog.wrapper_specs import ANSWER, OTHER, choose_spec
 from reyn_jupyter.models.base import Message, ToolSet
 from reyn_jupyter.router.model_call import TurnState
-from reyn_jupyter.router.surface import Offer, direct_tool
+from reyn_jupyter.router.request.surface import Offer, direct_tool
 from reyn_jupyter.runtime.record.events import ActionResolved
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ActionSearch

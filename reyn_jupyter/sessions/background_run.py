@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.engine import also_tell, running_loop
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, UnknownQuestionError

@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass, replace
 
 from reyn_jupyter.models.base import Message, Model
-from reyn_jupyter.models.prices import Price, price_of
-from reyn_jupyter.models.providers import is_local
-from reyn_jupyter.router import prompt as prompts
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.router_options import RouterOptions
-from reyn_jupyter.router.surface import Offer, make_offer
+from reyn_jupyter.models.providers.prices import Price, price_of
+from reyn_jupyter.models.providers.provider_facts import is_local
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.request import prompt as prompts
+from reyn_jupyter.router.request.router_options import RouterOptions
+from reyn_jupyter.router.request.surface import Offer, make_offer
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.sessions.turn_history import reader_of

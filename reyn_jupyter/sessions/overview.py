@@ -10,13 +10,13 @@ from typing import Any, Literal
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
-from reyn_jupyter.models.providers import key_status, provider_host, required_key
+from reyn_jupyter.models.providers.provider_facts import key_status, provider_host, required_key
 from reyn_jupyter.models.server_finder import PORTS, TRIED, find_servers
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.blobs.random_access import is_local
-from reyn_jupyter.router import prompt as prompts
-from reyn_jupyter.router.router_options import RouterOptions
-from reyn_jupyter.router.surface import flat_tools, universal_tools
+from reyn_jupyter.router.request import prompt as prompts
+from reyn_jupyter.router.request.router_options import RouterOptions
+from reyn_jupyter.router.request.surface import flat_tools, universal_tools
 from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reyn_jupyter.config.settings import Peer, PeerLimits
-from reyn_jupyter.models.providers import provider_host, required_key
+from reyn_jupyter.models.providers.provider_facts import provider_host, required_key
 from reyn_jupyter.sessions.access.session_peers import PeerUse
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table

@@ -23,9 +23,9 @@ from reyn_jupyter.models.base import (
     canonical,
     media_taken,
 )
-from reyn_jupyter.models.wire import watch
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.forced_choice import Known
+from reyn_jupyter.models.providers.wire import watch
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.request.forced_choice import Known
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved, Event, ModelReplied
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Outcome, new_run_id

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Model, ModelError
-from reyn_jupyter.router.conversation import Conversation, TurnPlace
+from reyn_jupyter.router.context.conversation import Conversation, TurnPlace
 from reyn_jupyter.router.loop import RouterLoop
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question

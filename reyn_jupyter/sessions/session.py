@@ -13,7 +13,7 @@ from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.access.mcp_access import McpServerSource
 from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.record.compare import RunDiff, compare

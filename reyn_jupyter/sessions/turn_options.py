@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reyn_jupyter.config import Effective, Settings
-from reyn_jupyter.router.router_options import Discovery, Surface
+from reyn_jupyter.router.request.router_options import Discovery, Surface
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.run import Approve
 

@@ -23,7 +23,7 @@ from opentelemetry.semconv.attributes import server_attributes as server
 from opentelemetry.semconv.schemas import Schemas
 
 from reyn_jupyter.catalog.names import CHOOSE, WRAPPERS
-from reyn_jupyter.models.providers import provider_name
+from reyn_jupyter.models.providers.provider_facts import provider_name
 from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RequestSent
 from reyn_jupyter.runtime.record.trace import Call, Step, Trace
 from reyn_jupyter.support.network.hosts import HostError, read_host

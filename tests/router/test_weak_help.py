@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.models.scripted import call
-from reyn_jupyter.router.answer_support import unsupported
+from reyn_jupyter.router.reply.answer_support import unsupported
 from reyn_jupyter.runtime.record.run_outcome import RunOutcome
 from tests.router.router_support import invoke, results, session, valid_history
 

@@ -23,7 +23,7 @@ from reyn_jupyter.evaluation.trial.trial_model import (
     source_of,
 )
 from reyn_jupyter.models.base import Model, ModelError, Tier
-from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.model_registry import OFFLINE, resolve_model
 from reyn_jupyter.support.key_shapes import contains_key_shape
 from reyn_jupyter.support.text import did_you_mean, nearest

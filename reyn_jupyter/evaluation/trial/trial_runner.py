@@ -32,7 +32,7 @@ from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers.provider_facts import is_local
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError

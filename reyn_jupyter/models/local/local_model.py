@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolSet
-from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.model_server import SERVERS, SLOTS, ModelServer, ServerAddress, check_file
 from reyn_jupyter.models.local.tool_text import read_reply, reply_grammar, with_tools
-from reyn_jupyter.models.prices import Price
-from reyn_jupyter.models.providers import LOCAL_SILENCE
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.prices import Price
+from reyn_jupyter.models.providers.provider_facts import LOCAL_SILENCE
 from reyn_jupyter.models.served_models import served_context
 from reyn_jupyter.models.written_calls import CallFilter
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reyn_jupyter import categories
 from reyn_jupyter.models.local.model_server import SERVERS, ServerState
-from reyn_jupyter.models.providers import key_status
+from reyn_jupyter.models.providers.provider_facts import key_status
 from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub

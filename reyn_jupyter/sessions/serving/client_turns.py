@@ -26,7 +26,7 @@ from reyn_jupyter.backends.serving.connected_clients import (
     ConnectedClients,
     TooManyCallsError,
 )
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.engine import also_tell
 from reyn_jupyter.runtime.record.events import ActionResolved, InnerEvent
 from reyn_jupyter.runtime.record.trace import Trace

@@ -10,7 +10,7 @@ import pytest
 
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.models.base import ErrorKind, ModelError, Response, Usage
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, study
 from tests.evaluation.trial_support import READ, Scripts

@@ -16,11 +16,11 @@ import pytest
 
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.config import Settings
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.local.local_model import LocalModel, loading_note
 from reyn_jupyter.models.local.model_server import SERVERS, ModelServer
 from reyn_jupyter.models.model_registry import resolve_model
+from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.notebook.verbs.doctor import local_model_section
 from tests.support import processes
 from tests.support.waiting import until

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.models.base import Message, ModelError, Response, ToolCall, ToolSet
-from reyn_jupyter.router.surface import Offer
+from reyn_jupyter.router.request.surface import Offer
 from reyn_jupyter.runtime.record.events import ChoiceForm
 
 Known = Literal["named", "alone", "schema", "free"]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet, Usage
-from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder, export
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, CassetteRecorder, export
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.record.events import EVENT_TYPES, ModelReplied, ModelRequested
 

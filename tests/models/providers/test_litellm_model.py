@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
-from reyn_jupyter.models import litellm_model
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.call_log import ModelCallLog
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers import litellm_model
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.models.retry import RetryingModel, RetryPolicy
 from reyn_jupyter.support.secrets import Redactor
 from tests.support.openai_server import (

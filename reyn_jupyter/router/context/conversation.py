@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from reyn_jupyter.models.base import Message, Prefix, ToolSet
-from reyn_jupyter.router.history import Disclosure, History, Reader, Turn, history_for
+from reyn_jupyter.router.context.history import Disclosure, History, Reader, Turn, history_for
 
 
 @dataclass(frozen=True)

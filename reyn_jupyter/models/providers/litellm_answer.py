@@ -24,7 +24,7 @@ from reyn_jupyter.models.base import (
     canonical,
     estimate_tokens,
 )
-from reyn_jupyter.models.provider_errors import cut_off, no_completion
+from reyn_jupyter.models.providers.provider_errors import cut_off, no_completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

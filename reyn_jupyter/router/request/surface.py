@@ -16,7 +16,7 @@ from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.models.base import ToolSet
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 
 DAY = 86_400.0

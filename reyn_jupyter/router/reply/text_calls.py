@@ -17,8 +17,8 @@ from reyn_jupyter.catalog.names import CHOOSE, SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.written_calls import INVOKE, WrittenCall, read_calls, unfenced
-from reyn_jupyter.router.history import GUIDES
-from reyn_jupyter.router.surface import Offer
+from reyn_jupyter.router.context.history import GUIDES
+from reyn_jupyter.router.request.surface import Offer
 
 QUOTED = (
     "the model repeated a call that stands in what it had read, so it was not run (router.weak.text_calls)"

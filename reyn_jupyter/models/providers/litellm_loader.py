@@ -11,8 +11,8 @@ import os
 import threading
 from typing import Any
 
-from reyn_jupyter.models import wire
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.providers import wire
 
 # What LiteLLM reads on import or on first use: without these it asks GitHub for prices and headers, and in an
 # interactive process reads `.env` in the working folder, by which a cloned workspace could redirect requests.

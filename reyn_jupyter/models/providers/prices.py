@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.models import litellm_loader
+from reyn_jupyter.models.providers import litellm_loader
 
 
 @dataclass(frozen=True)

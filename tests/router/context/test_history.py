@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.router.history import (
+from reyn_jupyter.router.context.history import (
     ARGUMENTS,
     CALLS,
     RESULT,

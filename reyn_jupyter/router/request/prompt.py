@@ -11,8 +11,8 @@ import re
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.router.mandates import PLACES, sentences
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.request.mandates import PLACES, sentences
+from reyn_jupyter.router.request.router_options import RouterOptions
 
 _DATE = re.compile(r" Date: (\d{4}-\d{2}-\d{2})\. Paths are relative")
 IDENTITY = """# Identity

@@ -7,7 +7,7 @@ import asyncio
 import httpx
 import pytest
 
-from reyn_jupyter.models.wire import count_client, metering
+from reyn_jupyter.models.providers.wire import count_client, metering
 
 
 @pytest.mark.parametrize("answer", [b"403 Forbidden", b"200 OK"], ids=["refused", "a tunnel to nowhere"])

@@ -32,9 +32,20 @@ from reyn_jupyter.models.base import (
     context_length_of,
     media_taken,
 )
-from reyn_jupyter.models.cassette_file import MODEL_EVENTS, CassetteFile, KeyDetector, read_events, reply_of
-from reyn_jupyter.models.stored_ids import message_texts, replace_stored_ids, stored_ids_in, unique_ids
-from reyn_jupyter.models.wire import watch
+from reyn_jupyter.models.cassettes.cassette_file import (
+    MODEL_EVENTS,
+    CassetteFile,
+    KeyDetector,
+    read_events,
+    reply_of,
+)
+from reyn_jupyter.models.cassettes.stored_ids import (
+    message_texts,
+    replace_stored_ids,
+    stored_ids_in,
+    unique_ids,
+)
+from reyn_jupyter.models.providers.wire import watch
 from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 
 from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.models.base import Message, ToolCall
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers.provider_facts import is_local
 from reyn_jupyter.support.encoding import clip
 from reyn_jupyter.support.text import count
 

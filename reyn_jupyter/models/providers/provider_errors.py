@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
+from reyn_jupyter.models.providers.provider_facts import base_override, provider_host, required_key, set_key
 from reyn_jupyter.support.key_shapes import PARTIAL_KEY
 from reyn_jupyter.support.secrets import Redactor
 from reyn_jupyter.support.text import shorten

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Message, Request, ToolCall
 from reyn_jupyter.models.local.local_model import LocalModel
 from reyn_jupyter.models.local.model_server import ModelServer
-from reyn_jupyter.models.overflow import Overflow, read_overflow
-from reyn_jupyter.models.providers import first_word_patience
+from reyn_jupyter.models.providers import litellm_loader
+from reyn_jupyter.models.providers.overflow import Overflow, read_overflow
+from reyn_jupyter.models.providers.provider_facts import first_word_patience
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.router.fit_context import fit
+from reyn_jupyter.router.context.fit_context import fit
 from tests.router.router_support import valid_history
 from tests.support.openai_server import Answer, Call, Failure, OpenAIServer, Received
 

@@ -18,12 +18,12 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors, wire
-from reyn_jupyter.models.attachments import provider_messages
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
-from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
-from reyn_jupyter.models.prices import Price, price_of
-from reyn_jupyter.models.providers import (
+from reyn_jupyter.models.providers import litellm_loader, litellm_offline, provider_errors, wire
+from reyn_jupyter.models.providers.attachments import provider_messages
+from reyn_jupyter.models.providers.litellm_answer import IncomingAnswer, NotStreamed
+from reyn_jupyter.models.providers.prices import Price, price_of
+from reyn_jupyter.models.providers.provider_facts import (
     ALIKE_NAMES,
     base_override,
     host_of,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.models.base import Message, ToolCall
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.history import Disclosure, Turn
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.context.history import Disclosure, Turn
 
 steps = st.lists(
     st.tuples(st.sampled_from(["add", "insert", "drop", "remember", "cell", "shrink"]), st.integers(0, 9)),

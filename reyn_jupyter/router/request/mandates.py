@@ -7,7 +7,7 @@ No sentence here holds an action's name unless names are shown, which only an ev
 
 from __future__ import annotations
 
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.request.router_options import RouterOptions
 
 LIST_FIRST = {
     "explicit": (

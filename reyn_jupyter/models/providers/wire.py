@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models.base import Model, Request, canonical
-from reyn_jupyter.models.providers import host_of
+from reyn_jupyter.models.providers.provider_facts import host_of
 
 if TYPE_CHECKING:
     import httpx

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reyn_jupyter.models.base import Message, Model, ModelError, ToolSet, context_length_of
-from reyn_jupyter.models.overflow import read_overflow
-from reyn_jupyter.router.history import ARGUMENTS, GUIDES, OUTLINE, short_call
+from reyn_jupyter.models.providers.overflow import read_overflow
+from reyn_jupyter.router.context.history import ARGUMENTS, GUIDES, OUTLINE, short_call
 from reyn_jupyter.support.encoding import clip
 from reyn_jupyter.support.text import count
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reyn_jupyter.models.base import Message, Request, ToolSet
-from reyn_jupyter.models.litellm_loader import load
-from reyn_jupyter.models.litellm_model import LiteLLMModel
-from reyn_jupyter.models.litellm_offline import register
 from reyn_jupyter.models.offline import OfflineModel
+from reyn_jupyter.models.providers.litellm_loader import load
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.litellm_offline import register
 from reyn_jupyter.models.scripted import ScriptedModel, call
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def test_loading_reads_no_dotenv_of_the_folder_and_asks_no_network(tmp_pat
         "    raise OSError('no network')\n"
         "socket.getaddrinfo = refuse\n"
         "socket.socket.connect = refuse\n"
-        "from reyn_jupyter.models.litellm_loader import load\n"
+        "from reyn_jupyter.models.providers.litellm_loader import load\n"
         "load()\n"
         "print(asked, os.environ.get('OPENAI_API_BASE'))\n"
     )
