@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
     from reyn_jupyter.runtime.record.trace import Trace
     from reyn_jupyter.sessions.current import session
+    from reyn_jupyter.sessions.overviews.tool_overview import MadeTools
     from reyn_jupyter.sessions.session import Session
-    from reyn_jupyter.sessions.tool_overview import MadeTools
 
     tools: MadeTools
 

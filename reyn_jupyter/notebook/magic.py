@@ -21,7 +21,7 @@ from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
-from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError, UndoDeclinedError
 
 # Errors whose own words are for the person; any other one is named by its type.
 PLAIN = (

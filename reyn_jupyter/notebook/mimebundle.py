@@ -21,8 +21,8 @@ from reyn_jupyter.runtime.questions.consent import front_end_there
 from reyn_jupyter.runtime.record.compare import RunDiff
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import current
-from reyn_jupyter.sessions.background_run import BackgroundRun
 from reyn_jupyter.sessions.result_objects import CatalogExplorer, FrameView, Inspection, Result
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from reyn_jupyter.sessions.session import Session
 
 _log = logging.getLogger(__name__)

@@ -42,7 +42,7 @@ from reyn_jupyter.runtime.record.events import (
 )
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import result_objects
-from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
 

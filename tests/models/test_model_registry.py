@@ -148,7 +148,9 @@ def test_what_is_not_this_machine(host: str) -> None:
 
 def test_importing_the_room_imports_nothing_heavy() -> None:
     room = Path(reyn_jupyter.models.__file__).parent
-    files = (path.relative_to(room) for path in room.rglob("*.py") if path.stem not in ("__init__", "__main__"))
+    files = (
+        path.relative_to(room) for path in room.rglob("*.py") if path.stem not in ("__init__", "__main__")
+    )
     modules = sorted(".".join(path.with_suffix("").parts) for path in files)
     code = (
         "import sys\n"

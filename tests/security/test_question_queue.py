@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.services import ToolContext
-from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.security.security_support import invoke
 from tests.support.courier import probe
 from tests.support.till import Till

@@ -29,7 +29,7 @@ from reyn_jupyter.models.cassettes.stored_ids import replace_stored_ids, stored_
 from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.sessions.replay import ReplayedModel
+from reyn_jupyter.sessions.runs.replay import ReplayedModel
 
 OnModelError = Callable[[str, ModelError], None]
 _SOURCES: frozenset[str] = frozenset(get_args(Source))

@@ -37,8 +37,8 @@ from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.sessions.assembly import ENGINE
-from reyn_jupyter.sessions.run_lifecycle import turn
-from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.sessions.runs.run_lifecycle import turn
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 from reyn_jupyter.support.files.scratch import Scratch
 
 TIMEOUT = 300.0  # seconds of one trial

@@ -12,7 +12,7 @@ from reyn_jupyter.notebook.updating_display import InPlace
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import ActionProgressed
-from reyn_jupyter.sessions.corpora_overview import CorpusActionError
+from reyn_jupyter.sessions.overviews.corpora_overview import CorpusActionError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 

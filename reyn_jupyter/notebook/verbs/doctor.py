@@ -17,8 +17,8 @@ from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions import embeddings
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.overviews import index_overview
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count
@@ -65,7 +65,7 @@ def run(context: Context, options: Options) -> Card:
         ("live views elsewhere", _widgets()),
         ("workspace", f"{session.root} ({'writable' if os.access(session.root, os.W_OK) else 'read-only'})"),
         ("state", str(session.root / ".reyn")),
-        ("search", embeddings.line(session.parts.search.state())),
+        ("search", index_overview.line(session.parts.search.state())),
         *_telemetry(session.parts),
         ("model", next(value for key, value in session.status.facts if key == "model")),
     )

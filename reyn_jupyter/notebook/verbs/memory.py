@@ -10,7 +10,7 @@ from reyn_jupyter.backends.memory.memory_format import MemoryLayer
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions.memory_overview import MemoryActionError
+from reyn_jupyter.sessions.overviews.memory_overview import MemoryActionError
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
 

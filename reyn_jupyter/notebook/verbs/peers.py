@@ -7,7 +7,7 @@ from typing import Annotated
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions.peer_overview import PeerNotFoundError
+from reyn_jupyter.sessions.overviews.peer_overview import PeerNotFoundError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 

@@ -9,9 +9,9 @@ from pydantic import Field
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.sessions.overviews.tool_overview import ToolActionError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
-from reyn_jupyter.sessions.tool_overview import ToolActionError
 
 _WORK = ("delete", "deprecate", "export")
 

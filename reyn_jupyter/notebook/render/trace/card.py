@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
     from reyn_jupyter.runtime.record.script import Script
     from reyn_jupyter.runtime.record.trace import Step, Trace
-    from reyn_jupyter.sessions.background_run import BackgroundRun
+    from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 
 
 FIRST_CALLS = 24

@@ -18,8 +18,8 @@ from reyn_jupyter.executors.executor import Executor, ExecutorLostError
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 from reyn_jupyter.sessions.assembly import ENGINE
-from reyn_jupyter.sessions.mapped_runs import MappedRun, map_workflow
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
+from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun, map_workflow
 from reyn_jupyter.support.text import count, nearest, shorten
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id

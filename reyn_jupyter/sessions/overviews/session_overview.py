@@ -21,10 +21,10 @@ from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
-from reyn_jupyter.sessions.memory_overview import trusted_memories
+from reyn_jupyter.sessions.overviews.memory_overview import trusted_memories
+from reyn_jupyter.sessions.overviews.server_overview import describe_server, trusted_servers
 from reyn_jupyter.sessions.result_objects import Card, Table
-from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
-from reyn_jupyter.sessions.workflows import trusted_workflows
+from reyn_jupyter.sessions.workflows.session_workflows import trusted_workflows
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import age, count, enumerate_words, shorten
 

@@ -29,9 +29,9 @@ from reyn_jupyter.router.request.forced_choice import Known
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved, Event, ModelReplied
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Outcome, new_run_id
-from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
-from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.sessions.runs import run_lifecycle
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 from reyn_jupyter.support.text import count
 
 HOT = "action_retrieval.hot_list_n"

@@ -16,8 +16,8 @@ from reyn_jupyter.runtime.record.events import Event, InnerEvent
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
-from reyn_jupyter.sessions.run_lifecycle import turn
-from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.sessions.runs.run_lifecycle import turn
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 
 INTERVAL = 0.25  # seconds between two words to a watcher about one run
 KEPT = 50  # runs that a session remembers after their end

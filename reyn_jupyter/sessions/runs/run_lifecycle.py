@@ -21,6 +21,7 @@ from reyn_jupyter.runtime.record.events import RunEnded, RunKind, RunStarted, Ru
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 from reyn_jupyter.sessions.turn_history import (
     history_notes,
     reader_of,
@@ -28,7 +29,6 @@ from reyn_jupyter.sessions.turn_history import (
     variables_for,
     withheld_notes,
 )
-from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.versions import versions
 
 CLIENT_PATIENCE = 1.0  # seconds that a client's call or turn waits for what a running cell keeps busy

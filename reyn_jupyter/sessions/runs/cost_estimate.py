@@ -19,8 +19,8 @@ from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.router.request.surface import Offer, make_offer
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 from reyn_jupyter.sessions.turn_history import reader_of
-from reyn_jupyter.sessions.turn_options import TurnOptions
 
 SHOWN = 60  # names of tools on the card
 

@@ -35,9 +35,9 @@ from reyn_jupyter.runtime.record.events import FileChanging
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.trace import Call, Trace
-from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
+from reyn_jupyter.sessions.runs import run_lifecycle
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count, shorten
 
