@@ -96,7 +96,7 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     ),
     Displayable("reyn_jupyter.workflows.planning.plan", "WorkflowPlan", "workflow_view.plan_view"),
     Displayable(
-        "reyn_jupyter.sessions.workflows.session_workflows", "PlanRun", "workflow_view.run_view", updates=True
+        "reyn_jupyter.sessions.workflows.plan_run", "PlanRun", "workflow_view.run_view", updates=True
     ),
     Displayable(f"{_FINDINGS}.report", "Report", "study.report_view.report_view"),
     Displayable(f"{_FINDINGS}.comparison", "Comparison", "study.comparison_view.comparison_view"),

@@ -32,7 +32,7 @@ from reyn_jupyter.workflows.planning.plan import layers, to_mermaid
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 
 if TYPE_CHECKING:
-    from reyn_jupyter.sessions.workflows.session_workflows import PlanRun
+    from reyn_jupyter.sessions.workflows.plan_run import PlanRun
     from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep
 
 MOST_DRAWN = 60  # steps; more are a table alone

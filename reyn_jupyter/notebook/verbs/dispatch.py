@@ -12,7 +12,8 @@ from reyn_jupyter.notebook.updating_display import InPlace
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.notebook.verbs.plan import request_text
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.sessions.workflows.session_workflows import PlanRun, WorkflowActionError
+from reyn_jupyter.sessions.workflows.plan_run import PlanRun
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 
 class DispatchOptions(Options):

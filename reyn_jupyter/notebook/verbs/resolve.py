@@ -9,7 +9,7 @@ from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
-from reyn_jupyter.sessions.workflows.session_workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 
 class ResolveOptions(Options):

@@ -10,7 +10,7 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.sessions.workflows.session_workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 
 class ScaffoldOptions(Options):

@@ -15,7 +15,7 @@ from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun, table_of
-from reyn_jupyter.sessions.workflows.session_workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 _SAVE = "%reyn workflow save last --name monthly-report"
 _LATEST = 20  # of inputs that have ended, shown while others run

@@ -24,7 +24,7 @@ from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.overviews.memory_overview import trusted_memories
 from reyn_jupyter.sessions.overviews.server_overview import describe_server, trusted_servers
 from reyn_jupyter.sessions.result_objects import Card, Table
-from reyn_jupyter.sessions.workflows.session_workflows import trusted_workflows
+from reyn_jupyter.sessions.workflows.trusted_workflows import trusted_workflows
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import age, count, enumerate_words, shorten
 

@@ -8,34 +8,30 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
 
 from reyn_jupyter.executors.clients import executor_of_client
 from reyn_jupyter.executors.executor import Executor, ExecutorLostError
-from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
 from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun, map_workflow
+from reyn_jupyter.sessions.workflows.plan_run import OnChange, PlanRun, begun_run, ended_in_words
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 from reyn_jupyter.support.text import count, nearest, shorten
-from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
 from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
-from reyn_jupyter.workflows.execution.workflow_run import StepRun, WorkflowRun, WorkflowRunStatus, read_run
+from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, read_run
 from reyn_jupyter.workflows.orchestrator import SKILL
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, read_plan
-from reyn_jupyter.workflows.planning.policy import POLICY_FILE
 from reyn_jupyter.workflows.utilities.manifest import is_capability
-from reyn_jupyter.workflows.utilities.program import command_of, missing_dependencies
+from reyn_jupyter.workflows.utilities.program import missing_dependencies
 from reyn_jupyter.workflows.utilities.registry import RankedUtility, rank
-from reyn_jupyter.workflows.utilities.utility_trust import changes_since_trust
 from reyn_jupyter.workflows.workflow_error import WorkflowError
-from reyn_jupyter.workflows.workflow_library import RULES
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -45,46 +41,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.workflows.utilities.manifest import Utility
 
 
-DispatchPhase = Literal["planning", "gap check", "policy check", "running", "ended"]
-
-
-class WorkflowActionError(UserError):
-    """A plan, a utility or a workflow failed; the message says why, `hint` what to do, `code` which error it is."""
-
-    def __init__(self, message: str, hint: str = "", code: str | None = None) -> None:
-        super().__init__(f"{message} {hint}".strip())
-        self.message, self.hint, self.code = message, hint, code
-
-
-@dataclass(frozen=True)
-class PlanRun:
-    """A run of a plan as it stands, beside the plan.
-
-    Attributes:
-        plan: what was to be done.
-        run: what came of it; of a dry run the status "preview".
-        log: what its steps and their programs said meanwhile, the last lines of it.
-        phase: what is being done of the way from a request to its run; "ended" once it is over.
-    """
-
-    plan: WorkflowPlan
-    run: WorkflowRun
-    log: tuple[str, ...] = ()
-    phase: DispatchPhase = "ended"
-
-    @property
-    def status(self) -> str:
-        """How it ended."""
-        return self.run.status
-
-    @property
-    def outputs(self) -> Mapping[str, Mapping[str, Any]]:
-        """What each step that is done gave, by its id."""
-        return self.run.outputs
-
-
 _LOG_LINES = 200
-OnChange = Callable[[PlanRun], None]
 
 
 class Workflows:
@@ -213,7 +170,7 @@ class Workflows:
             WorkflowActionError: it cannot be planned, or not be run.
         """
         asked = WorkflowPlan("", request_text=text, request_inputs=inputs or {})
-        with _ended_in_words(_begun(asked, "planning"), on_change):
+        with ended_in_words(begun_run(asked, "planning"), on_change):
             plan = self.plan(text, inputs, llm=llm)
         return self.execute(plan, dry=dry, on_change=on_change)
 
@@ -222,7 +179,7 @@ class Workflows:
         run_id = str(uuid.uuid4())
         given = {"plan": plan.as_json(), "dry_run": dry, "run_id": run_id}
         if on_change is not None:
-            on_change(_begun(plan, "gap check"))
+            on_change(begun_run(plan, "gap check"))
         return self._execute(plan, given, run_id, on_change)
 
     def resume(
@@ -416,8 +373,8 @@ class Workflows:
                 return PlanRun(plan, stored(), tuple(log), "running")
             return None
 
-        begun = _begun(plan, "gap check" if plan.gaps else "policy check")
-        with _ended_in_words(begun, on_change, ended):
+        begun = begun_run(plan, "gap check" if plan.gaps else "policy check")
+        with ended_in_words(begun, on_change, ended):
             value = self._call("workflow-executor", given, hear)
         return PlanRun(plan, read_run(value), tuple(log))
 
@@ -441,31 +398,6 @@ class Workflows:
             self._parts.workflows.write_cache(rebuild=rebuild)
 
 
-def _begun(plan: WorkflowPlan, phase: DispatchPhase) -> PlanRun:
-    """Return the run of a plan of which no step has begun."""
-    return PlanRun(plan, WorkflowRun("", "running", tuple(map(StepRun.of, plan.steps))), (), phase)
-
-
-@contextmanager
-def _ended_in_words(
-    begun: PlanRun, on_change: OnChange | None, latest: Callable[[], PlanRun | None] = lambda: None
-) -> Iterator[None]:
-    """Tell of a block as it begins, and, where it raises, how that left the run: nothing stays shown as running."""
-    if on_change is None:
-        yield
-        return
-    try:
-        on_change(begun)  # who sees it may interrupt at once
-        yield
-    except BaseException as error:
-        left = latest() or begun
-        is_word = isinstance(error, WorkflowActionError)
-        status: WorkflowRunStatus = "execution_failed" if is_word else "interrupted"
-        run = left.run if left.run.status != "running" else replace(left.run, status=status)
-        on_change(replace(left, run=run, phase="ended"))
-        raise
-
-
 def _sender_of(given: Executor | Client | None) -> tuple[UtilitySender | None, Executor | None]:
     """Return what sends steps to an executor, and the executor that was made of a client for it."""
     if given is None:
@@ -480,39 +412,6 @@ def _sender_of(given: Executor | Client | None) -> tuple[UtilitySender | None, E
             "Give the client of a Dask cluster, or an executor such as ProcessExecutor(2).",
         )
     return UtilitySender(made or cast("Executor", given)), made
-
-
-def trusted_workflows(parts: Parts) -> tuple[tuple[str, str], ...]:
-    """Trust the utilities, rules and workflows of the workspace as they are now, and return what each of them is.
-
-    Raises:
-        StateError: the trust cannot be kept.
-    """
-    library, facts, state = parts.workflows, [], StateFolder(parts.root)
-    for each in library.registry(fresh=True).utilities:
-        if each.trust_name:
-            changed = changes_since_trust(state, each)
-            library.trust(each, parts.trust, state)
-            hosts = each.manifest.needs("host")
-            said = f"{each.id} runs {' '.join(command_of(each))}"
-            said += f", reaches {', '.join(hosts)}" if hosts else ""
-            said += f"; since it was trusted: {', '.join(changed)}" if changed else ""
-            facts.append((each.trust_name, said))
-    for name, about in ((RULES, "rules for plans"), (POLICY_FILE, "the policy of plans")):
-        if (content := library.content(name)) is not None:
-            parts.trust.trust(content, name)
-            facts.append((name, about))
-    for file in library.workflow_files():
-        if file.workflow is not None:
-            parts.trust.trust(file.content, file.file)
-            steps = ", ".join(step.operation for step in file.workflow.steps)
-            facts.append((file.file, f"runs {steps}"))
-    for name in tuple(parts.trust.unseen()):
-        parts.trust.trust(
-            b"", name
-        )  # it cannot be used, and no content of it is trusted; it does not wait any more
-        facts.append((name, "cannot be used: %reyn utilities --validate and %reyn workflow say why"))
-    return tuple(facts)
 
 
 def _check_words(check: Mapping[str, Any]) -> str:

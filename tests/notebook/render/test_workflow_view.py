@@ -11,7 +11,7 @@ from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Chart, Commands, View
 from reyn_jupyter.notebook.render.hosts.html import HTML_BYTES
 from reyn_jupyter.notebook.render.workflow_view import MOST_DRAWN
-from reyn_jupyter.sessions.workflows.session_workflows import PlanRun
+from reyn_jupyter.sessions.workflows.plan_run import PlanRun
 from reyn_jupyter.workflows.execution.workflow_run import StepArtifact, StepAttempt, StepRun, WorkflowRun
 from reyn_jupyter.workflows.planning.coverage import request_gap
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep

@@ -22,7 +22,7 @@ from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun
-from reyn_jupyter.sessions.workflows.session_workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 from reyn_jupyter.workflows.execution.sent_utility import SentUtility, UtilitySender
 from reyn_jupyter.workflows.planning.plan import WorkflowPlan, read_plan
 from reyn_jupyter.workflows.utilities.protocol import prepare_inputs
