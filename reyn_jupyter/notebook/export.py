@@ -169,7 +169,7 @@ def _card(file: Path, size: int, shown: list[str]) -> Card:
 
 def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     """Return the objects as a page holds them, and what each is called."""
-    from reyn_jupyter.notebook.mimebundle import live_of
+    from reyn_jupyter.notebook.displays.mimebundle import live_of
     from reyn_jupyter.notebook.render.displayables import view
     from reyn_jupyter.notebook.render.hosts.html import to_html
     from reyn_jupyter.notebook.render.hosts.page import PageEntry

@@ -11,11 +11,11 @@ from reyn_jupyter.guard.file_restore import UndoRefusedError
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.notebook import verbs
-from reyn_jupyter.notebook.corrected_calls import LABEL
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
-from reyn_jupyter.notebook.options import Options, parse, parse_leading
+from reyn_jupyter.notebook.magic_line.corrected_calls import LABEL
+from reyn_jupyter.notebook.magic_line.options import Options, parse, parse_leading
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.notebook.shell_state import shell_state
-from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError

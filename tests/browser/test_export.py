@@ -17,11 +17,11 @@ from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import parse
+from reyn_jupyter.notebook.magic_line.options import parse
+from reyn_jupyter.notebook.magic_line.verb import Context
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.hosts.page import PageEntry, to_page
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
-from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
 from reyn_jupyter.outputs.content import Structured
 from reyn_jupyter.sessions import current

@@ -14,7 +14,7 @@ import pytest
 
 from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.notebook import verbs
-from reyn_jupyter.notebook.options import parse, parse_leading
+from reyn_jupyter.notebook.magic_line.options import parse, parse_leading
 from tests.docs.config_table import PAGE, with_table
 from tests.docs.example_code import BLOCK, PROJECT, definitions, parse_code, with_code
 from tests.docs.example_code import PAGE as CODE_PAGE

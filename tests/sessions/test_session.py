@@ -18,7 +18,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from tests.support.waiting import awaited
 
 

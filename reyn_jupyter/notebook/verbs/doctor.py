@@ -14,9 +14,9 @@ from reyn_jupyter import categories
 from reyn_jupyter.models.local.model_server import SERVERS, ServerState
 from reyn_jupyter.models.providers.provider_facts import key_status
 from reyn_jupyter.notebook import assets
-from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.magic_line.options import Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
-from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.overviews import index_overview
 from reyn_jupyter.sessions.result_objects import Card

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from reyn_jupyter.config import PROJECT_FILE
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.notebook import completers
-from reyn_jupyter.notebook.corrected_calls import corrected_lines
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.invoke_line import InvokeOptions, convert_words, parse_pairs
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.corrected_calls import corrected_lines
+from reyn_jupyter.notebook.magic_line.invoke_line import InvokeOptions, convert_words, parse_pairs
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.sessions.session import Session
 

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from reyn_jupyter.backends.memory.memory_format import MemoryLayer
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.overviews.memory_overview import MemoryActionError
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session

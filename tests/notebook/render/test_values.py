@@ -151,7 +151,7 @@ def test_a_wrong_selector_is_explained() -> None:
 
 def test_showing_stored_json_imports_no_pandas() -> None:
     code = (
-        "import sys; from reyn_jupyter.notebook.mime import mimebundle;"
+        "import sys; from reyn_jupyter.notebook.displays.mime import mimebundle;"
         "from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore;"
         "from reyn_jupyter.outputs.blob import open_blob;"
         "from reyn_jupyter.outputs.content import Structured; store = MemoryBlobStore();"

@@ -177,7 +177,7 @@ def test_help_names_all_of_the_verbs(notebook: Notebook) -> None:
 def test_the_plan_of_a_page_holds_a_graph_for_mermaid(ready: Notebook) -> None:
     """The export of a notebook draws it; a page without Mermaid shows the text."""
     ready.say(f'shown = get_ipython().run_line_magic("reyn", \'plan "{REQUEST}"\')')
-    ready.say("from reyn_jupyter.notebook.mime import mimebundle")
+    ready.say("from reyn_jupyter.notebook.displays.mime import mimebundle")
     page = ready.say("print(mimebundle(shown)['text/html'])")
     assert "flowchart" in page or "graph " in page
 

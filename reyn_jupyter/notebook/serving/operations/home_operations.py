@@ -13,7 +13,7 @@ from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.holes import escape_holes
-from reyn_jupyter.notebook.interpolation import interpolate
+from reyn_jupyter.notebook.magic_line.interpolation import interpolate
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Badge
 from reyn_jupyter.notebook.render.displayables import view

@@ -15,7 +15,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.comparison import compare
 from reyn_jupyter.evaluation.results.recommend import recommend
 from reyn_jupyter.evaluation.results.report import report
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Fold, Grid, Intervals, Pair, Scatter, Section, View
 from reyn_jupyter.notebook.render.hosts.markdown import to_markdown

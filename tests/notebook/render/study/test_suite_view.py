@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from tests.notebook.render.samples import ALLOWED, HOSTILE, Reader
 from tests.notebook.render.study_samples import suite_objects

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from reyn_jupyter.notebook.displays.frame_viewing import view
+from reyn_jupyter.notebook.displays.ipython_formatters import register
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.frame_viewing import view
-from reyn_jupyter.notebook.ipython_formatters import register
 from reyn_jupyter.sessions.result_objects import ActionTable, Card
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.render.samples import row, trace

@@ -13,17 +13,18 @@ import pytest
 from nbclient import NotebookClient
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook import assets, mimebundle
-from reyn_jupyter.notebook.mime import WIDGET_MIME, bundle
-from reyn_jupyter.notebook.mimebundle import live_of
-from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook import assets
+from reyn_jupyter.notebook.displays import mimebundle
+from reyn_jupyter.notebook.displays.mime import WIDGET_MIME, bundle
+from reyn_jupyter.notebook.displays.mimebundle import live_of
+from reyn_jupyter.notebook.displays.widget import AWAKE, LiveWidget
+from reyn_jupyter.notebook.magic_line.options import Options
+from reyn_jupyter.notebook.magic_line.verb import Context
 from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, view
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
-from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import doctor
-from reyn_jupyter.notebook.widget import AWAKE, LiveWidget
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.current import SESSION_ID
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional, Rest, parse, quote
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest, parse, quote
 
 # A word that needs no quotes; IPython reads a "?" at the end of a line as help.
 _BARE = re.compile(r"[\w./:,@%+=*-]+", re.ASCII)

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.invoke_line import quote_word
-from reyn_jupyter.notebook.options import (
+from reyn_jupyter.notebook.magic_line.invoke_line import quote_word
+from reyn_jupyter.notebook.magic_line.options import (
     Option,
     Options,
     Positional,

@@ -30,7 +30,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
         made = view(shown, redact=redact or environment_redaction())
         if not ip.display_formatter.formatters["text/html"].enabled:
             return {"text/plain": to_text(made)}
-        from reyn_jupyter.notebook.mimebundle import display_bundle
+        from reyn_jupyter.notebook.displays.mimebundle import display_bundle
 
         return display_bundle(ip, shown, made)
 

@@ -10,7 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from reyn_jupyter.notebook.updating_display import InPlace
+from reyn_jupyter.notebook.displays.updating_display import InPlace
 from tests.notebook.render.workflow_samples import workflow_objects
 
 

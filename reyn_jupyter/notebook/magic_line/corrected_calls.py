@@ -11,7 +11,7 @@ from typing import Any
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.notebook.invoke_line import invoke_command
+from reyn_jupyter.notebook.magic_line.invoke_line import invoke_command
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.support.text import nearest
 

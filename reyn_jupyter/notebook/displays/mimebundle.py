@@ -12,7 +12,7 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.notebook.mime import WIDGET_MIME, bundle, mime_type
+from reyn_jupyter.notebook.displays.mime import WIDGET_MIME, bundle, mime_type
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveFrame, LiveTrace
 from reyn_jupyter.notebook.serving.viewed_frames import VIEWED
@@ -46,7 +46,7 @@ def widget_view(snapshot: dict[str, Any]) -> dict[str, Any]:
     if not front_end_there() or kernel_hub().drawn_by():
         return {}
     try:
-        from reyn_jupyter.notebook.widget import LiveWidget
+        from reyn_jupyter.notebook.displays.widget import LiveWidget
 
         made = LiveWidget(snapshot)
     except (ImportError, OSError):  # the HTML is there; `%reyn doctor` says what is missing
@@ -57,7 +57,7 @@ def widget_view(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 def update_widget(part: dict[str, Any], snapshot: dict[str, Any]) -> None:
     """Give a widget that was made before another snapshot."""
-    from reyn_jupyter.notebook.widget import find_widget
+    from reyn_jupyter.notebook.displays.widget import find_widget
 
     made = find_widget(part[WIDGET_MIME]["model_id"])
     if made is not None:

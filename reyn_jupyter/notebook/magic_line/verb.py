@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.magic_line.options import Options
 from reyn_jupyter.sessions.current import session
 from reyn_jupyter.sessions.session import Session
 

@@ -19,16 +19,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.notebook.card_question import CardSheet, cell_is_drawn_here
+from reyn_jupyter.notebook.displays.card_question import CardSheet, cell_is_drawn_here
+from reyn_jupyter.notebook.displays.mime import MIME, bundle, mime_type, mimebundle
+from reyn_jupyter.notebook.displays.mimebundle import display_bundle, live_of, update_widget, widget_view
 from reyn_jupyter.notebook.errors import ReynInterrupt
-from reyn_jupyter.notebook.mime import MIME, bundle, mime_type, mimebundle
-from reyn_jupyter.notebook.mimebundle import display_bundle, live_of, update_widget, widget_view
+from reyn_jupyter.notebook.magic_line.verb import Context
 from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.notebook.render.trace.card import STOP
 from reyn_jupyter.notebook.serving.protocol import LiveTrace, PromptedQuestion
-from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.model_call import Delta
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted

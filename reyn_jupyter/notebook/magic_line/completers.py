@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reyn_jupyter.notebook.magic_line.verb import Suggestion
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.verb import Suggestion
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.runtime.namespace.variables import visible_now

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.interpolation import PREVIEW, TEXT, interpolate, preview
+from reyn_jupyter.notebook.magic_line.interpolation import PREVIEW, TEXT, interpolate, preview
 from reyn_jupyter.support.secrets import Redactor
 
 REDACTOR = Redactor({"DEMO_API_KEY": "correct-horse-battery"})
