@@ -28,9 +28,9 @@ from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, read_run
 from reyn_jupyter.workflows.orchestrator import SKILL
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, read_plan
+from reyn_jupyter.workflows.utilities.capability_ranking import RankedUtility, rank
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 from reyn_jupyter.workflows.utilities.program import missing_dependencies
-from reyn_jupyter.workflows.utilities.registry import RankedUtility, rank
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from reyn_jupyter.workflows.planning.references import (
     near_references,
     references_of,
 )
+from reyn_jupyter.workflows.utilities.capability_ranking import as_confidence
 from reyn_jupyter.workflows.utilities.contract import Contract
-from reyn_jupyter.workflows.utilities.registry import as_confidence
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 OnFailure = Literal["retry", "skip", "fail"]
