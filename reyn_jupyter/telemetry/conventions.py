@@ -25,7 +25,8 @@ from opentelemetry.semconv.schemas import Schemas
 from reyn_jupyter.catalog.names import CHOOSE, WRAPPERS
 from reyn_jupyter.models.providers.provider_facts import provider_name
 from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RequestSent
-from reyn_jupyter.runtime.record.trace import Call, Step, Trace
+from reyn_jupyter.runtime.record.run_steps import Call, Step
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.network.hosts import HostError, read_host
 from reyn_jupyter.support.text import shorten
 

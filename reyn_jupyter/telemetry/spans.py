@@ -29,7 +29,8 @@ except ModuleNotFoundError as error:
         f"Runs as OpenTelemetry spans need {error.name}: pip install 'reyn-jupyter[otel]'", name=error.name
     ) from error
 
-from reyn_jupyter.runtime.record.trace import Call, Step, Trace
+from reyn_jupyter.runtime.record.run_steps import Call, Step
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.versions import version_of
 from reyn_jupyter.telemetry import conventions
 from reyn_jupyter.telemetry.conventions import Attributes

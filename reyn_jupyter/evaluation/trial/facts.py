@@ -16,7 +16,8 @@ from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.trial.confinement import BY
 from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface, Trial
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionResolved, ModelReplied
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 
 NOT_THE_VARIANT = f"the variant was not in force: {NOT_FORCED}"
 LONGEST_WRAPPER = 200  # characters

@@ -23,7 +23,7 @@ DECLINES = frozenset({"refusal", "content_filter", "declined"})
 
 
 class CallRecord(Protocol):
-    """What of a call counts here; `runtime.record.trace.Call` is one."""
+    """What of a call counts here; `runtime.record.run_steps.Call` is one."""
 
     @property
     def resolved(self) -> ActionResolved: ...

@@ -32,9 +32,10 @@ from reyn_jupyter.runtime.access.reversals import KEPT
 from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.questions.question_detail import DetailLine, question_detail
 from reyn_jupyter.runtime.record.events import FileChanging
+from reyn_jupyter.runtime.record.run_steps import Call
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.sessions.runs import run_lifecycle

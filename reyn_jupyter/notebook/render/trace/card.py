@@ -42,8 +42,9 @@ from reyn_jupyter.support.text import count, enumerate_words
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
+    from reyn_jupyter.runtime.record.run_steps import Step
     from reyn_jupyter.runtime.record.script import Script
-    from reyn_jupyter.runtime.record.trace import Step, Trace
+    from reyn_jupyter.runtime.record.trace import Trace
     from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 
 
