@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from reyn_jupyter.config.settings import Weak
+from reyn_jupyter.config.trust_limits import TASTE
 from reyn_jupyter.models.base import (
     TEXT_ALONE,
     Model,
@@ -36,25 +37,7 @@ from reyn_jupyter.support.text import count
 
 HOT = "action_retrieval.hot_list_n"
 # What a record may set of a replay: wording and layout, never a limit, since a clone may bring the record.
-RECORDED_KEYS = frozenset(
-    {
-        "surface",
-        "discovery",
-        "mandate",
-        "reinforcement",
-        "reinforce_with",
-        "edit_rule",
-        "list_schemas",
-        "listing_order",
-        "listing_limit",
-        "names",
-        "constrain_names",
-        "repair",
-        "forgive",
-        "hot_list_n",
-    }
-)
-
+RECORDED_KEYS = frozenset({*TASTE, "repair", "forgive", "hot_list_n"})
 WEAK_KEYS = frozenset(Weak.model_fields)
 
 
