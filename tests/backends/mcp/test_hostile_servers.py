@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.backends.mcp.connection import MOST_QUESTIONS
 from reyn_jupyter.backends.mcp.server_log import LONGEST_LINE, MOST_LINES, ServerLog
 from reyn_jupyter.backends.mcp.tool_listing import tool_entry
-from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_servers import program
 from tests.support.processes import is_gone, started
@@ -25,20 +25,6 @@ from tests.support.waiting import clock_of, until
 
 Make = Callable[..., reyn.Session]
 EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
-
-
-@pytest.fixture
-def make(workspace: Path) -> Iterator[Make]:
-    made: list[reyn.Session] = []
-
-    def session(*servers: McpServer, **options: Any) -> reyn.Session:
-        source = McpServerList(servers)
-        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source, **options))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
 
 
 def called(session: reyn.Session, tool: str, **args: Any) -> Any:

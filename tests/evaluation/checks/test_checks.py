@@ -19,10 +19,14 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.suites import load_suite
 from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Trial
 from tests.evaluation.checks.check_support import (
+    EDITS_A,
     READ,
+    READS_A,
+    RIGHT,
     SCENARIOS,
     TRIALS,
     accepts,
+    call,
     grade,
     invoked,
     listed,
@@ -31,15 +35,6 @@ from tests.evaluation.checks.check_support import (
     trial,
     unanswerable,
 )
-
-READS_A = needs(accepts(path=("a.md",)))
-RIGHT = invoked(2, args={"path": "a.md"})
-EDITS_A = needs(accepts("file__edit", path=("a.md",)), workspace={"a.md": "one\n"})
-
-
-def call(step: int, wrapper: str, **fields: Any) -> CallFact:
-    return CallFact(step=step, wrapper=wrapper, **fields)
-
 
 # -- any trial -------------------------------------------------------------------------------------------------------
 
