@@ -196,7 +196,11 @@ async def models_server(root: str, key: str | None = None) -> AsyncIterator[Mode
 
     # Reading the authorities' certificates takes longer than most answers, and plain HTTP needs none.
     trust = True if root.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
+    headers = {"Accept-Encoding": b"identity"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}".encode(
+            "utf-8", "replace"
+        )  # httpx takes no text beyond ASCII
     async with httpx.AsyncClient(
         trust_env=False, follow_redirects=False, timeout=60, headers=headers, verify=trust
     ) as client:
