@@ -196,9 +196,9 @@ async def models_server(root: str, key: str | None = None) -> AsyncIterator[Mode
 
     # Reading the authorities' certificates takes longer than most answers, and plain HTTP needs none.
     trust = True if root.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    headers = {"Accept-Encoding": b"identity"}
+    headers: dict[bytes, bytes] = {b"Accept-Encoding": b"identity"}
     if key:
-        headers["Authorization"] = f"Bearer {key}".encode(
+        headers[b"Authorization"] = f"Bearer {key}".encode(
             "utf-8", "replace"
         )  # httpx takes no text beyond ASCII
     async with httpx.AsyncClient(
