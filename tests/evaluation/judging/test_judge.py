@@ -501,6 +501,16 @@ def test_a_study_that_is_opened_without_its_suite_takes_labels(tmp_path: Path) -
         assert reader.agreement("helpful").agree.trials == 1
 
 
+def test_who_reads_a_study_sees_what_is_judged_meanwhile(tmp_path: Path) -> None:
+    with study(tmp_path / "s.sqlite", Judge(says("pass")), count=2) as made:
+        made.run(BASE, repeats=1)
+        with reyn.Study.open(tmp_path / "s.sqlite") as reader:
+            assert reader.report().figures["base"]["helpful"].awaits_judge
+            assert reader.evidence is reader.evidence
+            made.judge()
+            assert not reader.report().figures["base"]["helpful"].awaits_judge
+
+
 def test_people_beside_a_judge_give_agreement_and_a_corrected_rate(tmp_path: Path) -> None:
     with study(tmp_path / "s.sqlite", Judge(says("pass")), count=12) as made:
         made.run(BASE, BEST, repeats=1)
