@@ -58,8 +58,9 @@ class ServedModels:
     models: tuple[ServedModel, ...]
 
     def named(self, name: str) -> ServedModel | None:
-        """Return the model of a name; the only one where the server calls it otherwise."""
-        found = [each for each in self.models if each.name == name]
+        """Return the model of a name, which Ollama takes without the tag latest too; the only one where the server calls
+        it otherwise."""
+        found = [each for each in self.models if each.name in (name, f"{name}:latest")]
         return next(iter(found or (self.models if len(self.models) == 1 else ())), None)
 
 

@@ -194,6 +194,7 @@ async def test_each_program_s_list_is_read(
     assert (served.program, list(served.models)) == (program, models)
 
 
+RUNNING = {"models": [{"name": "mattw/pygmalion:latest", "context_length": 9000}]}
 PARAMETERS = {"parameters": "num_ctx                        2048\ntemperature 0.7"}
 
 
@@ -210,6 +211,7 @@ PARAMETERS = {"parameters": "num_ctx                        2048\ntemperature 0.
         (OLLAMA, "qwen2.5:7b", 16384),
         (OLLAMA, "mattw/pygmalion:latest", 4096),  # what Ollama gives unless it is told otherwise
         ({**OLLAMA, "/api/show": PARAMETERS}, "mattw/pygmalion:latest", 2048),
+        ({**OLLAMA, "/api/ps": RUNNING}, "mattw/pygmalion", 9000),
         ({"/v1/models": {"data": [{"id": "one"}, {"id": "two"}]}}, "three", None),
         ({"/v1/models": ["no list of models"]}, "one", None),
         ({"/v1/models": {"data": [{"id": "one", "max_model_len": "1e999"}]}}, "one", None),
