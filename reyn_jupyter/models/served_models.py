@@ -58,8 +58,8 @@ class ServedModels:
     models: tuple[ServedModel, ...]
 
     def named(self, name: str) -> ServedModel | None:
-        """Return the model of a name, which Ollama takes without the tag latest too; the only one where the server calls
-        it otherwise."""
+        """Return the model of a name, which may lack Ollama's tag latest; the only one where the server calls it
+        otherwise."""
         found = [each for each in self.models if each.name in (name, f"{name}:latest")]
         return next(iter(found or (self.models if len(self.models) == 1 else ())), None)
 

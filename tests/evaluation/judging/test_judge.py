@@ -501,6 +501,19 @@ def test_a_study_that_is_opened_without_its_suite_takes_labels(tmp_path: Path) -
         assert reader.agreement("helpful").agree.trials == 1
 
 
+def test_labels_are_of_a_rubric_whoever_judges_by_it(tmp_path: Path) -> None:
+    judges = {"scripted": Scripts("Hello."), "judge": Judge(says("pass")), "other": Judge(says("fail"))}
+    with study(tmp_path / "s.sqlite", judges["judge"], count=2) as made:
+        made.run(BASE, repeats=1)
+        made.judge()
+        made.label("helpful", {("base", "s000", 0): True})
+    for change, labels in (({"model": "other"}, 1), ({"rubric": "It passes if it is one word."}, 0)):
+        suite = small(2, graders=(HELPFUL.model_copy(update=change),))
+        with reyn.Study(tmp_path / "s.sqlite", suite, models=judges) as made:
+            made.judge()
+            assert sum(map(len, made.evidence.arm("base", "helpful_by_people").values())) == labels
+
+
 def test_who_reads_a_study_sees_what_is_judged_meanwhile(tmp_path: Path) -> None:
     with study(tmp_path / "s.sqlite", Judge(says("pass")), count=2) as made:
         made.run(BASE, repeats=1)
