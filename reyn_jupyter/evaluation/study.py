@@ -205,7 +205,7 @@ class ReadableStudy:
         """
         found, grader = self.parts.gathered(), self._grader(check)
         kept = label_verdicts(found.evidence, found.rows, read_labels(labels))
-        people = replace(judged_check(grader), name=grader.people)
+        people = replace(judged_check(grader), name=grader.people, version=grader.people_version)
         with self.parts.store.writable() as store:
             store.grade(people, kept)
         self.parts.forget_gathered()

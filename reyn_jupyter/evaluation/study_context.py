@@ -197,7 +197,10 @@ class StudyParts:
         spec, judges = self.spec(), self.judges_now()
         counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
                                  "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
-        stamp = (counts, spec.code, dict(spec.catalogs), dict(spec.stamps), judges)
+        elsewhere = self.store.rows(
+            "PRAGMA data_version"
+        )  # moves with what another connection stored, verdicts too
+        stamp = (counts, elsewhere, spec.code, dict(spec.catalogs), dict(spec.stamps), judges)
         if self._gathered is None or self._gathered[0] != stamp:
             self._gathered = (stamp, load_trials(self.store, spec, judges))
         return self._gathered[1]

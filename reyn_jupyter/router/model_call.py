@@ -90,7 +90,8 @@ class TurnState:
     """The state of a turn: its messages, how many of them were logged, how it ends.
 
     `pending` are its tool calls without a result; `answer` is redacted. `helped` counts how the model was helped;
-    `repeats` is what ran, where repeated calls are to be held.
+    `repeats` is what ran, where repeated calls are to be held; `doubted` is an answer that was asked for once more, and
+    what is noted of it where it stands.
     """
 
     messages: list[Message]
@@ -105,6 +106,7 @@ class TurnState:
     notes_if_sent: tuple[str, ...] = ()
     helped: Counter[Help] = field(default_factory=Counter)
     repeats: Repeats | None = None
+    doubted: tuple[Reply, str] | None = None
 
     @property
     def is_stuck(self) -> bool:

@@ -50,6 +50,7 @@ _RESERVED = frozenset({
     "acompletion", "callbacks", "success_callback", "failure_callback", "logger_fn", "mock_response",
     "input_cost_per_token", "output_cost_per_token",
 })  # fmt: skip
+_OLLAMA = ("ollama", "ollama_chat")
 _TOTAL_FACTOR = 10
 _CLOSING_SECONDS = 0.5
 
@@ -144,8 +145,8 @@ class LiteLLMModel:
         return price_of(self._model) if self._leaves else None
 
     async def context_length(self) -> int | None:
-        """Return how many tokens the model takes: what its server says where that is on this machine, else what
-        LiteLLM's own list says; None where neither does.
+        """Return how many tokens the model takes: what Ollama is asked for (`num_ctx`), what its server says where that
+        is on this machine, else what LiteLLM's own list says; None where none does.
 
         Raises:
             ModelError: as `complete` would for want of a key.
@@ -154,12 +155,21 @@ class LiteLLMModel:
         litellm = await self._litellm()
         if not self._leaves:
             return None
-        base = self._api_base or base_override(self._model, self._environ)
+        asked = self.parameters.get("num_ctx")
+        if provider_name(self._model) in _OLLAMA and isinstance(asked, int) and asked > 0:
+            return asked  # it goes with every request, and Ollama loads the model so
+        base = self._api_base or base_override(self._model, self._environ) or self._local_base
         if base is None:
             return _listed_context(litellm, self._model)
         if not is_local(host_of(base)):
             return None
         return await served_context(base, self._model.partition("/")[2], self._key(own_address=True))
+
+    @property
+    def _local_base(self) -> str | None:
+        """Return where the provider's server is by default, if that is this machine."""
+        host = provider_host(self._model, None)
+        return f"http://{host}" if host is not None and is_local(host) else None
 
     def check(self) -> None:
         """Say without a call what every call would fail with: a key that is not set, a provider that there is not.

@@ -183,7 +183,7 @@ class ContextFitter:
     """Fits the requests of one turn to its model.
 
     Args:
-        model: asked once a session for what it takes.
+        model: asked once for what it takes, and once a turn as long as it does not say.
         name: the model and its host.
         known: what the session knows.
         reply: tokens that the reply may have, as the request's parameters say; None where they do not.
@@ -192,6 +192,7 @@ class ContextFitter:
     def __init__(self, model: Model, name: str, known: ContextLengths, reply: int | None = None) -> None:
         self._model, self._name, self._known, self._reply = model, name, known, reply
         self._short: dict[int, Message] = {}  # place → as it is sent in the rest of the turn
+        self._asked = False
         self._ceiling: int | None = None  # estimated tokens, below what was refused
         self._sent: tuple[Message, ...] = ()
         self._tools = 0
@@ -223,7 +224,10 @@ class ContextFitter:
             own: how many messages the turn has.
             tools: those that are offered, which take room too.
         """
-        if self._name not in self._known.lengths:
+        if self.length is None and not self._asked:
+            self._asked = (
+                True  # its server may only just start: who could not say is asked again in the next turn
+            )
             self._known.lengths[self._name] = await context_length_of(self._model)
         self._tools, self._places = tools.tokens, (turn, turn + own)
         return self._fit([self._short.get(place, message) for place, message in enumerate(messages)])

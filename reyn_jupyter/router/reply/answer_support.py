@@ -25,7 +25,12 @@ MOST_NAMED = 5  # claims that are named
 _LONGEST = 60  # characters of a claim that are shown
 _ANSWER = 20_000  # characters of an answer that are looked at
 _BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,_ ]*(?:\.\d+)?(?![\w]|\.\d)")
+# 1,234 and 12,34,567 are one number each; "12, 34" and "2019 2020" are two.
+_NUMBER = re.compile(
+    r"(?<![\w.])(?:\d{1,3}(?:(?:,\d{2})+,\d{3}|(?:[,_ ]\d{3})+)|\d[\d_]*)(?:\.\d+)?(?!\w|\.\d)"
+)
+_GROUPING = re.compile(r"[,_ ]")
+_DIGITS = 15  # behind the point, beyond which a float has none
 _FILE = re.compile(r"(?<![\w./:@-])(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/])")
 _QUOTED = re.compile(r"\"([^\"\n]{3,200})\"|“([^”\n]{3,200})”")
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.m", "p.m"})
@@ -93,11 +98,12 @@ def unsupported(answer: str, texts: Iterable[str]) -> list[str]:
     claims += [f'"{each}"' for each in quoted if _bare(each) not in folded and not _is_number(each)]
     numbers = [match[0].strip(" ,_") for match in _NUMBER.finditer(_FILE.sub(" ", prose))]
     if numbers:
-        known = {value for match in _NUMBER.finditer(said) if (value := _value(match[0])) is not None}
+        known = {value for match in _NUMBER.finditer(said) for value in (*_parts(match[0]), _value(match[0]))}
         known |= {float(text.count("\n") + bool(text.strip())) for text in listed}
         known |= {float(text.count("\n")) for text in listed}
         known |= {float(size) for text in listed for size in _lengths(text)}
-        claims += [each for each in numbers if not _is_known(each, known, said)]
+        numbers_said = _Numbers(frozenset(each for each in known if each is not None), said)
+        claims += [each for each in numbers if not numbers_said.has(each)]
     found = {claim: _place(prose, claim) for claim in claims}
     return sorted(found, key=lambda claim: found[claim])
 
@@ -121,12 +127,42 @@ def _value(text: str) -> float | None:
         return None
 
 
-def _is_known(text: str, known: set[float], said: str) -> bool:
-    value = _value(text)
-    if value is None or (value < SMALL and value == int(value)) or value in known or text in said:
-        return True
-    digits = len(text.partition(".")[2])
-    return any(round(each, digits) == value or round(100 * each, digits) == value for each in known)
+def _parts(number: str) -> list[float | None]:
+    """Return the numbers that one with groups may be as well: 100,200 stands in a list too."""
+    parts = _GROUPING.split(number)
+    return [_value(each) for each in parts] if len(parts) > 1 else []
+
+
+class _Numbers:
+    """The numbers that texts say.
+
+    Args:
+        known: all of them.
+        said: the texts.
+    """
+
+    def __init__(self, known: frozenset[float], said: str) -> None:
+        self._known, self._said = known, said
+        self._rounded: dict[
+            int, frozenset[float]
+        ] = {}  # digits behind the point → the numbers, and per cent, so
+
+    def has(self, number: str) -> bool:
+        """Return whether a number of an answer is among them, is one rounded, or needs no support."""
+        digits = min(len(number.partition(".")[2]), _DIGITS)
+        if number in self._said or self._holds(_value(number), digits):
+            return True
+        parts = _parts(number)
+        return bool(parts) and all(self._holds(each, digits) for each in parts)
+
+    def _holds(self, value: float | None, digits: int) -> bool:
+        if value is None or (value < SMALL and value == int(value)) or value in self._known:
+            return True
+        if digits not in self._rounded:
+            self._rounded[digits] = frozenset(
+                round(each, digits) for known in self._known for each in (known, 100 * known)
+            )
+        return value in self._rounded[digits]
 
 
 def _lengths(text: str) -> Iterator[int]:

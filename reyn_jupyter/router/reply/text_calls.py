@@ -12,11 +12,12 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from reyn_jupyter.catalog.names import CHOOSE, SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Message, ToolCall
-from reyn_jupyter.models.written_calls import INVOKE, WrittenCall, read_calls, unfenced
+from reyn_jupyter.models.written_calls import INVOKE, WrittenCall, arguments_of, read_calls, unfenced
 from reyn_jupyter.router.context.history import GUIDES
 from reyn_jupyter.router.request.surface import Offer
 
@@ -61,18 +62,19 @@ def text_calls(text: str, offer: Offer, snapshot: CatalogSnapshot, read: Iterabl
 
 def _tool_call(call: WrittenCall, offer: Offer, snapshot: CatalogSnapshot) -> ToolCall | None:
     """Return the call of a tool on offer that was meant; None where the text may be anything else."""
-    name, arguments = call.name.removeprefix(_ECHO), call.arguments
+    name = call.name.removeprefix(_ECHO)
+    arguments: Any = call.arguments
     if name == INVOKE and name not in offer.tools.names and isinstance(arguments.get("action_name"), str):
-        name, arguments = (
-            arguments["action_name"],
-            arguments.get("args") or {},
-        )  # there are direct tools alone
+        # There are direct tools alone. What is no object is answered by the schema, as in any call.
+        name, given = arguments["action_name"], arguments.get("args") or None
+        arguments = given if (read := arguments_of(given)) is None else read
     if name not in offer.tools.names:
         known = snapshot.named(name)
         if known is None and not call.marked and SEPARATOR not in name:
             return None
         if offer.surface == "universal":
-            inner = arguments["args"] if arguments.keys() == {"args"} else arguments
+            wrapped = isinstance(arguments, dict) and arguments.keys() == {"args"}
+            inner = arguments["args"] if wrapped else arguments
             name, arguments = INVOKE, {"action_name": name, "args": inner}
     return ToolCall("", name, json.dumps(arguments, ensure_ascii=False))
 

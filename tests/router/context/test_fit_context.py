@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models.base import Message, Request, ToolCall
+from reyn_jupyter.models.base import Message, ModelError, Request, ToolCall
 from reyn_jupyter.models.local.local_model import LocalModel
 from reyn_jupyter.models.local.model_server import ModelServer
 from reyn_jupyter.models.providers import litellm_loader
@@ -248,6 +248,23 @@ def test_without_the_key_the_refusal_ends_the_turn(workspace: Path, server: Open
 
     assert trace.status == "error"
     assert sum(bool(step.replied and step.replied.error) for step in trace.steps) == 1
+
+
+def test_a_model_that_could_not_say_its_length_is_asked_again_in_the_next_turn_alone(workspace: Path) -> None:
+    class Starting(ScriptedModel):
+        asked = 0
+
+        async def context_length(self) -> int | None:
+            self.asked += 1
+            if self.asked == 1:
+                raise ModelError("unavailable", "It starts.")
+            return 4_000
+
+    model = Starting("One.", "Two.", "Three.")
+    s = reyn.Session(workspace, model=model, config={"router": {"weak": {"fit_context": True}}})
+    traces = [s.ask(f"question {number}") for number in range(3)]
+    assert model.asked == 2
+    assert [trace.steps[0].requested.context for trace in traces] == [None, 4_000, 4_000]
 
 
 def test_a_server_on_this_machine_has_time_to_read_unless_it_is_to_be_given_up_soon() -> None:

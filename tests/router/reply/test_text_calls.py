@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.record.run_outcome import RunOutcome
 from tests.router.router_support import results, session, valid_history
 
 ON = {"router": {"weak": {"text_calls": True}}}
 READ = {"path": "notes.txt"}
+READ_CALL = call("file__read", path="notes.txt")
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,26 @@ def test_an_unknown_name_in_a_form_that_means_a_call_is_answered_with_the_neares
     s = session(workspace, '<tool_call>{"name": "file__red", "arguments": {}}</tool_call>', "x", config=ON)
     s.ask("go")
     assert "file__read" in json.loads(results(s.model.requests[-1])[0])["suggestions"]
+
+
+@pytest.mark.parametrize("args", ['{"path": "notes.txt"}', "notes.txt", ["notes.txt"]])
+@pytest.mark.parametrize("name", ["file__read", "file__write"])
+@pytest.mark.parametrize("keys", [{"surface": "flat"}, {"discovery": "two_steps"}])
+def test_arguments_that_are_no_object_are_answered_as_in_any_call(
+    workspace: Path, args: object, name: str, keys: dict[str, str]
+) -> None:
+    said = json.dumps({"name": "invoke_action", "arguments": {"action_name": name, "args": args}})
+    config = {"router": {**ON["router"], **keys}, "action_retrieval": {"embedding_class": None}}
+    steps = [said, READ_CALL, "Three lines."]
+    if "discovery" in keys:  # the other action is not on offer once this one is chosen
+        steps = [call("choose_action", action="file__read"), *steps]
+    trace = session(workspace, *steps, config=config).ask("read notes.txt")
+    assert (trace.status, trace.error) == ("ok", None)
+    written = [each for each in trace.calls if "from_text" in each.resolved.flags]
+    assert len(written) == trace.ended.helped.get("text_calls", 0)
+    assert len(written) == (name == "file__read" or "surface" in keys)
+    fits = name == "file__read" and args == '{"path": "notes.txt"}'
+    assert all(each.ok == fits for each in written)
 
 
 def test_data_with_the_keys_of_a_call_stays_the_answer(workspace: Path) -> None:
