@@ -28,7 +28,7 @@ from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
 from reyn_jupyter.workflows.execution.workflow_run import StepRun, WorkflowRun, WorkflowRunStatus, read_run
 from reyn_jupyter.workflows.orchestrator import SKILL
-from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, read_plan
+from reyn_jupyter.workflows.planning.plan import Gap, MissingInput, WorkflowPlan, read_plan
 from reyn_jupyter.workflows.planning.policy import POLICY_FILE
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 from reyn_jupyter.workflows.utilities.program import command_of, missing_dependencies
@@ -419,6 +419,9 @@ class Workflows:
         begun = _begun(plan, "gap check" if plan.gaps else "policy check")
         with _ended_in_words(begun, on_change, ended):
             value = self._call("workflow-executor", given, hear)
+        if "missing_inputs" in value:  # of a dry run: as it is now
+            missing = tuple(MissingInput(**each) for each in value["missing_inputs"])
+            plan = replace(plan, missing_inputs=missing)
         return PlanRun(plan, read_run(value), tuple(log))
 
     def _call(

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.action import Effect, EffectKind
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
+from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import current_call
 from reyn_jupyter.runtime.call.json_arguments import NotJsonError, json_form
+from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
 from reyn_jupyter.workflows.execution.executor import (
     ExecutionEvent,
@@ -32,11 +34,13 @@ from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step,
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
+from reyn_jupyter.workflows.planning.plan import MissingInput
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
+from reyn_jupyter.workflows.planning.references import resolve_inputs
 from reyn_jupyter.workflows.planning.router import plan_request
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.program import command_of
-from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inputs
+from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inputs, readable_paths
 from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
 from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
 
@@ -51,6 +55,8 @@ if TYPE_CHECKING:
 
 UTILITY = "utility"  # the category whose actions are utilities
 SKILL = "skill"  # the category whose resources are workflows
+# Actions that fail where there is nothing at their `path`.
+PATH_READERS = frozenset(f"file__{each}" for each in ("read", "list", "glob", "grep", "edit", "delete"))
 
 
 class Orchestrator:
@@ -72,8 +78,8 @@ class Orchestrator:
         return cls(library, context, await asyncio.to_thread(library.registry))
 
     async def cover(self, plan: WorkflowPlan) -> WorkflowPlan:
-        """Return a plan with what serves each of its steps now, and with its gaps."""
-        return await asyncio.to_thread(
+        """Return a plan with what serves each of its steps now, its gaps, and the inputs that are not there."""
+        covered = await asyncio.to_thread(
             cover,
             plan,
             self._registry,
@@ -81,6 +87,7 @@ class Orchestrator:
             known_actions=self._knows,
             serving_actions=self._serving,
         )
+        return await asyncio.to_thread(self._with_missing_inputs, covered)
 
     async def plan(self, text: str, inputs: Mapping[str, Any], *, use_model: bool = True) -> WorkflowPlan:
         """Return the plan for a request, with what serves each of its steps.
@@ -94,7 +101,7 @@ class Orchestrator:
             WorkflowError: "validation", "policy_invalid", "llm_error".
         """
         models = self._context.services.models
-        return await plan_request(
+        plan = await plan_request(
             text,
             inputs=inputs,
             rules=self._library.rules(),
@@ -105,6 +112,7 @@ class Orchestrator:
             known_actions=self._knows,
             serving_actions=self._serving,
         )
+        return await asyncio.to_thread(self._with_missing_inputs, plan)
 
     async def run_workflow(
         self, plan: WorkflowPlan, on_event: Callable[[ExecutionEvent], None] | None = None
@@ -253,6 +261,30 @@ class Orchestrator:
         if name is None or name.category != UTILITY:
             return None
         return self._registry.by_id.get(name.entry) or self._registry.best.get(name.entry)
+
+    def _with_missing_inputs(self, plan: WorkflowPlan) -> WorkflowPlan:
+        """Return a plan with the files that its steps are to read and that are not there.
+
+        A step that waits for another one is left out: what it reads may be made by then.
+        """
+        missing, workspace = [], self._context.workspace
+        for step in plan.steps:
+            if step.needed_steps:
+                continue
+            inputs = resolve_inputs(step.inputs, plan.request_inputs, {}, keep_unknown=True)
+            utility = self._utility(step)
+            if utility is not None:
+                named = readable_paths(utility, inputs)
+            elif step.action in PATH_READERS and isinstance(path := inputs.get("path"), str):
+                named = {"/path": path}
+            else:
+                continue
+            for place, text in named.items():
+                with suppress(WorkspaceError):  # it is no path, which the step says itself
+                    if not (workspace.root / workspace.place(text)).exists():
+                        said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
+                        missing.append(MissingInput(step.step_id, place, said))
+        return replace(plan, missing_inputs=tuple(missing))
 
     def _knows(self, action: str) -> bool:
         catalog, name = self._context.services.catalog(), _parsed(action)

@@ -72,7 +72,10 @@ class Progress:
         """Return how far the run is, in one line, marked where no real model answers."""
         others = sorted(set(self.sources.values()) - {"real"})
         lacking = sum(self.missing.values())
-        parts = [f"{self.done:,} of {count(self.total, 'trial')} done, {self.running:,} under way", *self.loading]
+        parts = [
+            f"{self.done:,} of {count(self.total, 'trial')} done, {self.running:,} under way",
+            *self.loading,
+        ]
         parts += [f"{format_range(self.eta)} left"] if self.eta is not None else []
         parts += [f"${self.usd:,.4f}"] if self.usd else []
         parts += [f"{self.tokens:,} tokens"] if self.tokens else []
