@@ -28,7 +28,7 @@ from reyn_jupyter.runtime.brief_result import in_brief
 from reyn_jupyter.runtime.services import FileChange, Services, ToolContext
 from reyn_jupyter.workflows.execution.executor import ExecutionEvent
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
-from reyn_jupyter.workflows.orchestrator import SKILL, UTILITY, Orchestrator, with_inputs
+from reyn_jupyter.workflows.orchestrator import UTILITY, Orchestrator, with_inputs
 from reyn_jupyter.workflows.planning.plan import read_plan, to_text
 from reyn_jupyter.workflows.utilities.manifest import Utility
 from reyn_jupyter.workflows.utilities.protocol import run_utility
@@ -36,7 +36,7 @@ from reyn_jupyter.workflows.utilities.registry import FOLDER
 from reyn_jupyter.workflows.utilities.scaffold import scaffold
 from reyn_jupyter.workflows.utilities.utility_files import trust_content
 from reyn_jupyter.workflows.workflow_error import as_action_errors
-from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
+from reyn_jupyter.workflows.workflow_library import SKILL, WorkflowLibrary
 
 MOST_SECONDS = 86_400.0
 SMOKE_SECONDS = 60.0  # of the one run of a utility that was just begun

@@ -17,7 +17,7 @@ from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
-from reyn_jupyter.workflows.orchestrator import SKILL
+from reyn_jupyter.workflows.workflow_library import SKILL
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.async_session import AsyncSession

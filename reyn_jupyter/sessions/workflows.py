@@ -27,7 +27,6 @@ from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_s
 from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
 from reyn_jupyter.workflows.execution.workflow_run import StepRun, WorkflowRun, WorkflowRunStatus, read_run
-from reyn_jupyter.workflows.orchestrator import SKILL
 from reyn_jupyter.workflows.planning.plan import Gap, MissingInput, WorkflowPlan, read_plan
 from reyn_jupyter.workflows.planning.policy import POLICY_FILE
 from reyn_jupyter.workflows.utilities.manifest import is_capability
@@ -35,7 +34,7 @@ from reyn_jupyter.workflows.utilities.program import command_of, missing_depende
 from reyn_jupyter.workflows.utilities.registry import RankedUtility, rank
 from reyn_jupyter.workflows.utilities.utility_trust import changes_since_trust
 from reyn_jupyter.workflows.workflow_error import WorkflowError
-from reyn_jupyter.workflows.workflow_library import RULES
+from reyn_jupyter.workflows.workflow_library import RULES, SKILL
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -343,14 +342,6 @@ class Workflows:
         if held:
             note += f"\n{count(held, 'workflow')} held back: %reyn trust names what would run, and trusts it"
         return Table("workflows", rows, "Workflows of skills/", note)
-
-    def is_held_back(self, action: str) -> bool:
-        """Return whether an action's name is that of a workflow in ``skills/`` that is not trusted as it is now."""
-        category, _, name = action.partition("__")
-        return category == SKILL and any(
-            each.name == name and each.workflow is not None and not each.trusted
-            for each in self._parts.workflows.workflow_files()
-        )
 
     def save(self, run: str | int | None, name: str, description: str = "") -> Card:
         """Keep a run as a workflow: its calls become steps, values of earlier results references.

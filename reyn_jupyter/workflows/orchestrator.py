@@ -43,6 +43,7 @@ from reyn_jupyter.workflows.utilities.program import command_of
 from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inputs, readable_paths
 from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
 from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
+from reyn_jupyter.workflows.workflow_library import SKILL
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
 UTILITY = "utility"  # the category whose actions are utilities
-SKILL = "skill"  # the category whose resources are workflows
 # Actions that fail where there is nothing at their `path`.
 PATH_READERS = frozenset(f"file__{each}" for each in ("read", "list", "glob", "grep", "edit", "delete"))
 
