@@ -16,6 +16,7 @@ from reyn_jupyter.runtime.access.session_access import EmbedderAccess
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.ranking.tokens import cut_query
 from reyn_jupyter.search.stored_index import read_vectors
 from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.files.plain_files import PlainFolder
@@ -71,7 +72,7 @@ class MemorySearch:
         vector = None
         if has_vectors:
             try:
-                vector = (await self._embedder.embed([query]))[0]
+                vector = (await self._embedder.embed([cut_query(query)]))[0]
             except ActionError as error:
                 note = f"Ranked by words alone: {error.message}"
         if vector is not None and vector.shape != (index.dimension,):
