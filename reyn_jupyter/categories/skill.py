@@ -205,7 +205,8 @@ class _Skills:
         with as_action_errors():
             orchestrator = await Orchestrator.open(self._library, context)
             policy = self._library.policy()
-            found = orchestrator.violations(await orchestrator.cover(read_plan(args["plan"])), policy)
+            plan = await orchestrator.cover(read_plan(args["plan"]))
+            found = await orchestrator.violations(plan, policy)
         return {
             "status": "blocked_by_policy" if found else "allowed",
             "violations": _told([each.as_json() for each in found], context),

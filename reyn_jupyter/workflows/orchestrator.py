@@ -34,7 +34,7 @@ from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step,
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
-from reyn_jupyter.workflows.planning.plan import MissingInput
+from reyn_jupyter.workflows.planning.plan import MissingInput, WorkflowPlan
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
 from reyn_jupyter.workflows.planning.references import resolve_inputs
 from reyn_jupyter.workflows.planning.router import plan_request
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
     from reyn_jupyter.guard.workspace import FileDecision
     from reyn_jupyter.runtime.services import ToolContext
-    from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep
+    from reyn_jupyter.workflows.planning.plan import WorkflowStep
     from reyn_jupyter.workflows.utilities.manifest import Utility
     from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
     from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
@@ -79,7 +79,12 @@ class Orchestrator:
 
     async def cover(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with what serves each of its steps now, its gaps, and the inputs that are not there."""
-        covered = await asyncio.to_thread(
+        covered = await self._served(plan)
+        return await asyncio.to_thread(self._with_missing_inputs, covered)
+
+    async def _served(self, plan: WorkflowPlan) -> WorkflowPlan:
+        """Return a plan with what serves each of its steps now, and with its gaps."""
+        return await asyncio.to_thread(
             cover,
             plan,
             self._registry,
@@ -87,7 +92,6 @@ class Orchestrator:
             known_actions=self._knows,
             serving_actions=self._serving,
         )
-        return await asyncio.to_thread(self._with_missing_inputs, covered)
 
     async def plan(self, text: str, inputs: Mapping[str, Any], *, use_model: bool = True) -> WorkflowPlan:
         """Return the plan for a request, with what serves each of its steps.
@@ -135,9 +139,29 @@ class Orchestrator:
         assert isinstance(run, WorkflowRun)
         return run
 
-    def violations(self, plan: WorkflowPlan, policy: EffectivePolicy) -> tuple[PolicyViolation, ...]:
-        """Return what of a plan that was covered the policy forbids."""
-        return violations(plan, policy.policy, self._is_safe, serves=self._serves)
+    async def violations(self, plan: WorkflowPlan, policy: EffectivePolicy) -> tuple[PolicyViolation, ...]:
+        """Return what of a plan that was covered the policy forbids, within the workflows that are steps of it too."""
+        found = list(violations(plan, policy.policy, self._is_safe, serves=self._serves))
+        seen: set[str] = set()
+        within = [(step, step) for step in plan.steps]  # a step of the plan, and one that runs for it
+        while within:
+            outer, step = within.pop(0)
+            name = _parsed(_action_of(step))
+            if name is None or name.entry in seen or not self._is_workflow(step):
+                continue
+            seen.add(name.entry)
+            steps = self._library.workflow(name.entry).steps
+            inner = await self._served(WorkflowPlan(name.entry, steps=steps))
+            found += [
+                PolicyViolation(
+                    outer.step_id,
+                    each.capability or outer.operation,
+                    f"Within the workflow {name.entry}: {each.reason}",
+                )
+                for each in violations(inner, policy.policy, self._is_safe, serves=self._serves)
+            ]
+            within += [(outer, each) for each in inner.steps]
+        return tuple(found)
 
     async def run(
         self,
@@ -164,7 +188,7 @@ class Orchestrator:
         """
         policy = self._library.policy()
         plan = await self.cover(plan)
-        forbidden = " ".join(each.reason for each in self.violations(plan, policy))
+        forbidden = " ".join(each.reason for each in await self.violations(plan, policy))
         if dry:
             return dry_run(plan, self._command, forbidden)
         if (status := unrunnable_status(plan)) is not None:
