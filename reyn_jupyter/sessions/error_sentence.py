@@ -12,7 +12,8 @@ def error_sentence(payload: Mapping[str, Any]) -> str:
     """Return what happened and why, of an error payload.
 
     Example:
-        >>> error_sentence({"error": "Invalid arguments for 'f'", "invalid": [{"path": "/n", "message": "is required"}]})
+        >>> wrong = [{"path": "/n", "message": "is required"}]
+        >>> error_sentence({"error": "Invalid arguments for 'f'", "invalid": wrong})
         "Invalid arguments for 'f': n is required."
     """
     said = str(payload.get("error") or "It failed")
