@@ -77,7 +77,7 @@ def test_a_corpus_is_an_action_that_recalls_from_it_alone(session: reyn.Session)
 
 
 def test_of_a_long_query_the_beginning_is_looked_up_and_that_is_said(session: reyn.Session) -> None:
-    long = "rebate for students " * 1_000
+    long = "rebate for students " * 190
     found = recalled(session, "rag_corpus__manual", query=long)
     assert found["notes"][0].startswith("Only the beginning of the query was looked up, ")
     kept = recalled(session, "rag_corpus__manual", query=cut_query(long))

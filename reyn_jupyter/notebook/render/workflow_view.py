@@ -275,7 +275,7 @@ def _run_states(shown: PlanRun) -> dict[str, tuple[str, Tone]]:
     states: dict[str, tuple[str, Tone]] = {}
     for step in shown.plan.steps:
         run = runs.get(step.step_id)
-        words = "gap" if step.step_id in gaps else "waiting" if run is None else run.status
+        words: str = "gap" if step.step_id in gaps else "waiting" if run is None else run.status
         if words == "preview" and step.step_id in lacking:
             words = _NO_INPUT
         took = f" · {formatting.seconds(run.seconds)}" if run is not None and run.seconds else ""
