@@ -131,7 +131,7 @@ def cut_query(text: str) -> str:
     a part of a longer one, a sign, or a character of a script without spaces.
 
     >>> cut_query("read a file"), len(cut_query("!" * 20_000)), len(cut_query("word " * 4_000).split())
-    ('read a file', 128, 128)
+    ('read a file', 256, 256)
     """
     last = next(islice(_PART.finditer(text), MOST_PARTS - 1, None), None)
     return text if last is None else text[: last.end()]
