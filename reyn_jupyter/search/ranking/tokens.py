@@ -30,7 +30,7 @@ _PIECE = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|\d+|[^\W\d_a-zA-Z{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 )
 MOST_PARTS = (
-    128  # of a request that are looked up: more say no more, and a model of meaning takes time for each
+    256  # of a request that are looked up: more say no more, and a model of meaning takes time for each
 )
 _PART = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]{{1,8}}|\S")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
