@@ -251,7 +251,9 @@ class StudyParts:
         """
         model = self._judge_of(grader)
         with running_alone(self.store.path, self.store.alone):
-            work = JudgePass(self.store, grader, model, budget, self.spec().code, again)
+            spec = self.spec()
+            others = [each for each in spec.graders if each.name != grader.name]
+            work = JudgePass(self.store, grader, model, budget, spec.code, again, others)
             summary, interrupted = work.summary, not ask
             try:
                 if ask:

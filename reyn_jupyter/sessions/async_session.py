@@ -90,6 +90,8 @@ class AsyncSession:
             try:
                 action = find(snapshot, name)
             except UnknownActionError as error:
+                if (held := parts.workflows.held_back_action(str(name))) is not None:
+                    return ActionCard(parts.redactor.value({"error": held.message, "hint": held.hint}))
                 return ActionCard(parts.redactor.value(error.payload_for_person))
             payload = describe_action(snapshot, action.name, answer_bytes=parts.settings.outputs.answer_bytes)
             return ActionCard(

@@ -21,6 +21,8 @@ Run = Callable[[str], str]
         ("%reyn qqq", "There is no verb 'qqq'. %reyn help lists the verbs; %reyn ask \"…\" asks a question."),
         ("%reyn help qqq", "There is no verb 'qqq'."),
         ("%reyn -m offline hello", "A verb comes before its options. For example: %reyn ask -m offline \"…\""),
+        ("%reyn -m light hello", "A verb comes before its options. For example: %reyn ask -m light \"…\""),
+        ("%reyn --new hello", "A verb comes before its options. For example: %reyn ask -m offline \"…\""),
         ("%reyn list --limt 3", "There is no option --limt. Did you mean --limit?"),
         ("%reyn list fiel", "Unknown category 'fiel'; the nearest is 'file'. Categories: "),
         ("%reyn list file extra --offset 1 'x", "A quote is not closed."),

@@ -103,6 +103,10 @@ class ModelFactory:
         """Return how many trials its model takes at a time, None where it does not say. Raises ModelError."""
         return None if self._player is not None else getattr(self._model(variant.model), "slots", None)
 
+    def loading(self, variant: Variant) -> str:
+        """Return what its model loads at this moment, in a few words; empty where it loads nothing or does not say."""
+        return "" if self._player is not None else getattr(self._model(variant.model), "loading", "")
+
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""
         return str(getattr(self._model(variant.model), "label", variant.model))

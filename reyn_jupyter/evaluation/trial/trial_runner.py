@@ -176,6 +176,10 @@ class TrialRunner:
         """See `ModelFactory.slots`."""
         return self._answers.slots(variant)
 
+    def loading(self, variant: Variant) -> str:
+        """See `ModelFactory.loading`."""
+        return self._answers.loading(variant)
+
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""
         return self._answers.label(variant)

@@ -83,6 +83,11 @@ class LocalModel:
         """How many requests it answers at a time."""
         return SLOTS
 
+    @property
+    def loading(self) -> str:
+        """What it loads at this moment, in a few words; empty where it loads nothing."""
+        return self._server.loading
+
     async def price(self) -> Price:
         """Return that it costs nothing."""
         return Price(0.0, 0.0, 0, 0)

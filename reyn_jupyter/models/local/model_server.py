@@ -111,10 +111,11 @@ class ModelServer:
 
     @property
     def loading(self) -> str:
-        """What it loads, in a few words; empty where it loads nothing."""
+        """What it loads, in a few words, and for how long; empty where it loads nothing."""
         if not self._began or self._took:
             return ""
-        return f"loading {self.file.name} ({_size(self.file)})"
+        seconds = time.monotonic() - self._began
+        return f"loading {self.file.name} ({_size(self.file)}) for {seconds:.0f} s"
 
     @property
     def state(self) -> ServerState:

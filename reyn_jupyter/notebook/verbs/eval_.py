@@ -69,7 +69,7 @@ class EvalOptions(Options):
         Field(
             gt=0,
             allow_inf_nan=False,
-            description="US dollars at most for each model grader of the suite, apart from the trials",
+            description="US dollars at most for all model graders of the suite together, apart from the trials",
         ),
     ] = None
     no_judge: Annotated[bool, Option(), Field(description="leave the suite's model graders unasked")] = False

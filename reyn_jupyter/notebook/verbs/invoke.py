@@ -23,11 +23,8 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given |= _convert_if_strict(context.session, options.name, parse_pairs(options.arguments))
     result = context.session.invoke_action(options.name, given)
     if result.error is not None:
-        if context.session.workflows.is_held_back(options.name):
-            raise ReynError(
-                f"{options.name} is a workflow of this workspace that you have not trusted as it is now.",
-                "%reyn trust names what would run, and trusts it.",
-            )
+        if (held := context.session.parts.workflows.held_back_action(options.name)) is not None:
+            raise ReynError(held.message, held.hint)
         forgive = context.session.parts.settings.router.forgive
         lines = corrected_lines(context.session.catalog, given, result, forgive=forgive)
         raise ReynError.of(result.payload, lines=lines)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.executors.bounded import run_bounded
 from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.sessions.error_sentence import error_sentence
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
-from reyn_jupyter.workflows.orchestrator import SKILL
+from reyn_jupyter.workflows.workflow_library import SKILL
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.async_session import AsyncSession
@@ -33,7 +34,7 @@ class MappedRun:
         number: its place among the inputs, from 0.
         inputs: as they were given.
         outputs: what the workflow gave; None where it failed.
-        error: why it failed; None where it did not.
+        error: why it failed, and which of its arguments was wrong; None where it did not.
         code: which error it is.
         run: the id of the run in the record.
     """
@@ -75,7 +76,8 @@ async def map_workflow(
             result = await aio.invoke_action(f"{SKILL}__{name}", given)
         run = result.trace.run if result.trace is not None else ""
         if result.error is not None:
-            return MappedRun(number, given, None, result.error, result.code, run)
+            said = error_sentence(result.payload) if isinstance(result.payload, dict) else result.error
+            return MappedRun(number, given, None, said, result.code, run)
         return MappedRun(number, given, result.value, run=run)
 
     try:

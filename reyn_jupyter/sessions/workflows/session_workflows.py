@@ -10,6 +10,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from reyn_jupyter.executors.clients import executor_of_client
@@ -26,12 +27,12 @@ from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_s
 from reyn_jupyter.workflows.execution.workflow_file import write_workflow
 from reyn_jupyter.workflows.execution.workflow_from_run import workflow_of_run
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, read_run
-from reyn_jupyter.workflows.orchestrator import SKILL
-from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, read_plan
+from reyn_jupyter.workflows.planning.plan import Gap, MissingInput, WorkflowPlan, read_plan
 from reyn_jupyter.workflows.utilities.capability_ranking import RankedUtility, rank
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 from reyn_jupyter.workflows.utilities.program import missing_dependencies
 from reyn_jupyter.workflows.workflow_error import WorkflowError
+from reyn_jupyter.workflows.workflow_library import SKILL
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -301,14 +302,6 @@ class Workflows:
             note += f"\n{count(held, 'workflow')} held back: %reyn trust names what would run, and trusts it"
         return Table("workflows", rows, "Workflows of skills/", note)
 
-    def is_held_back(self, action: str) -> bool:
-        """Return whether an action's name is that of a workflow in ``skills/`` that is not trusted as it is now."""
-        category, _, name = action.partition("__")
-        return category == SKILL and any(
-            each.name == name and each.workflow is not None and not each.trusted
-            for each in self._parts.workflows.workflow_files()
-        )
-
     def save(self, run: str | int | None, name: str, description: str = "") -> Card:
         """Keep a run as a workflow: its calls become steps, values of earlier results references.
 
@@ -376,6 +369,9 @@ class Workflows:
         begun = begun_run(plan, "gap check" if plan.gaps else "policy check")
         with ended_in_words(begun, on_change, ended):
             value = self._call("workflow-executor", given, hear)
+        if "missing_inputs" in value:  # of a dry run: as it is now
+            missing = tuple(MissingInput(**each) for each in value["missing_inputs"])
+            plan = replace(plan, missing_inputs=missing)
         return PlanRun(plan, read_run(value), tuple(log))
 
     def _call(

@@ -93,6 +93,17 @@ class UtilityRun:
     removed: tuple[str, ...] = ()
 
 
+def readable_paths(utility: Utility, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files and folders that a utility reads, as its inputs name them, by their JSON Pointers; none where
+    the inputs cannot be looked at."""
+    values = with_defaults(utility.manifest.input_schema, inputs)
+    try:
+        marked = texts_of_format(utility.manifest.input_schema, values, (READABLE_PATH,))
+    except (ValueError, TypeError):
+        return {}
+    return {pointer(place): str(at(values, place)) for place in marked}
+
+
 @dataclass(frozen=True)
 class UtilityInputs:
     """Inputs that fit a utility, and what they open of the workspace.

@@ -291,6 +291,25 @@ def test_a_call_beside_the_accepted_ones_counts_against_the_task_where_the_scena
     assert grade("right_action", trial(listed(), *beside, RIGHT), task).kind == "pass"
 
 
+@pytest.mark.parametrize(
+    ("outer", "kind"),
+    [
+        (invoked(2, "skill__tidy", inner=(OTHER,)), "fail"),
+        # What worked within was done, whatever became of the rest.
+        (invoked(2, "skill__tidy", ok=False, error="a later step failed", inner=(OTHER,)), "fail"),
+        (invoked(2, "skill__tidy", inner=(invoked(2, "shop__order"),)), "pass"),
+        # It did what was asked for, in another way.
+        (invoked(2, "skill__tidy", inner=(RIGHT,)), "pass"),
+        # How an accepted call works is its own affair.
+        (RIGHT.model_copy(update={"inner": (OTHER,)}), "pass"),
+    ],
+)
+def test_what_a_call_did_within_counts_where_the_scenario_forbids_it(outer: CallFact, kind: str) -> None:
+    task = READS_A.model_copy(update={"no_other": ("file__*",), "says": ()})
+    tried = trial(listed(), outer, RIGHT)
+    assert {grade(name, tried, task).kind for name in ("task_done", "state_reached", "chain")} == {kind}
+
+
 def test_the_chain_names_the_call_that_was_not_asked_for() -> None:
     task = READS_A.model_copy(update={"no_other": ("file__*",)})
     verdict = grade("chain", trial(listed(), OTHER, RIGHT), task)

@@ -262,6 +262,17 @@ def test_a_budget_counts_the_judgements_whose_verdicts_were_replaced() -> None:
         assert made.judge(again=True, budget=reyn.Budget(calls=8))[0].judged == 2
 
 
+def test_a_budget_is_for_all_graders_together() -> None:
+    clear = HELPFUL.model_copy(update={"name": "clear"})
+    with study(None, Judge(says("pass")), graders=(HELPFUL, clear)) as made:
+        made.run(BASE, repeats=1)
+        first, second = made.judge(budget=reyn.Budget(usd=0.065))
+        assert (first.judged, second.judged) == (4, 2)
+        assert "0.065 dollars is reached" in second.reason
+        assert [each.judged for each in made.judge(budget=reyn.Budget(usd=0.065))] == [0, 0]
+        assert [each.judged for each in made.judge()] == [0, 2]
+
+
 class Schemas(Judge):
     """A provider that takes such forms of a reply, and refuses the others."""
 

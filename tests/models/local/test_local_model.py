@@ -140,7 +140,7 @@ async def test_an_interrupt_while_it_loads_is_heard(model: LocalModel) -> None:
     loading = asyncio.create_task(LocalModel(NAME, server=fresh).complete(Request(NAME, ASKED)))
     while not fresh.loading:
         await asyncio.sleep(0.01)
-    assert fresh.loading == "loading SmolLM2-135M-Instruct.Q4_1.gguf (98 MB)"
+    assert fresh.loading == "loading SmolLM2-135M-Instruct.Q4_1.gguf (98 MB) for 0 s"
     loading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await loading

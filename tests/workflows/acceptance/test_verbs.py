@@ -8,6 +8,8 @@ from itertools import pairwise
 import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.notebook.render import to_text, view
+from reyn_jupyter.workflows.planning.plan import read_plan
 from tests.workflows.acceptance.workshop import (
     ECHO,
     FAILS,
@@ -112,6 +114,40 @@ def test_a_dry_dispatch_shows_the_commands_and_runs_nothing(ready: Notebook) -> 
     said = ready.say(f'%reyn dispatch --dry "{REQUEST}"')
     assert "preview" in said and "main.py" in said and VIDEO in said
     assert ready.workshop.run_files() == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "inputs"),
+    [
+        ({"capability": "video.convert"}, {"file": "in.webm"}),
+        ({"action": "file__read"}, {"path": "request.inputs.name"}),
+    ],
+)
+def test_a_plan_and_a_dry_run_say_which_input_is_missing(
+    notebook: Notebook, operation: dict[str, str], inputs: dict[str, str]
+) -> None:
+    workshop = notebook.workshop
+    takes = closed(file={"type": "string", "format": "readable-path"})
+    workshop.add("convert", capabilities=["video.convert"], input_schema=takes)
+    steps = [
+        {"step_id": "first", **operation, "inputs": inputs},
+        # What it reads may be made by then.
+        {"step_id": "then", "action": "file__read", "inputs": {"path": "made.txt"}, "depends_on": ["first"]},
+    ]
+    data = {"steps": steps, "request_inputs": {"name": "in.webm"}}
+
+    def shown() -> tuple[str, str]:
+        plan = read_plan(workshop.skill("gap-detector", plan=data).value["plan"])
+        assert plan.status == "complete"
+        dry = workshop.session.workflows.execute(plan, dry=True)
+        return to_text(view(plan)), to_text(view(dry))
+
+    for said in shown():
+        assert "first: there is no file or folder 'in.webm' in the workspace" in said
+        assert "input missing" in said and "made.txt' in" not in said
+    workshop.text("in.webm", "a video")
+    for said in shown():
+        assert "missing" not in said
 
 
 def test_a_dispatch_with_a_gap_runs_nothing_and_says_what_is_missing(ready: Notebook) -> None:

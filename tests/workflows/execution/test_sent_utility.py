@@ -168,7 +168,8 @@ def test_a_workflow_is_mapped_over_inputs_on_a_local_cluster_of_two_processes(be
 def test_without_an_executor_it_is_mapped_here_and_what_is_none_is_refused(bench: Workshop) -> None:
     table = bench.session.workflows.map("shout-file", [{"text": "a"}, {"txt": "b"}])
     assert table[0].error is None and is_here(bench, table[0].outputs["cwd"])
-    assert "Invalid arguments" in str(table[1].error) and table[1].outputs is None
+    said = "Invalid arguments for 'skill__shout-file': txt: unknown argument; did you mean 'text'?; text is required."
+    assert (table[1].number, table[1].error, table[1].outputs) == (1, said, None)
     with pytest.raises(WorkflowActionError, match="no workflow 'shout-fil'"):
         bench.session.workflows.map("shout-fil", [])
     with pytest.raises(WorkflowActionError, match="executor='dask' runs nothing"):

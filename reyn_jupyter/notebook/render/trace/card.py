@@ -63,6 +63,7 @@ _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.FROM_CONVERSATION: ("answered from the conversation", "info"),
     RunOutcome.WITHOUT_DATA: ("! answered without any data", "warn"),
     RunOutcome.CALL_AS_TEXT: ("! wrote a call as text", "warn"),
+    RunOutcome.RAN_ON: ("! ran on until the limit of tokens", "warn"),
     RunOutcome.NO_ANSWER: ("! gave no answer", "warn"),
     RunOutcome.DECLINED: ("– declined", "muted"),
     RunOutcome.DENIED: ("⊘ denied", "warn"),
@@ -91,6 +92,7 @@ _SENTENCES: dict[RunOutcome, tuple[str, str]] = {
         "The answer is a tool call that the model wrote as text. It was not run, and nothing was looked at.",
         "Ask again, or ask a model that can call tools (-m).",
     ),
+    RunOutcome.RAN_ON: ("The model wrote on until its limit of tokens, so this answer has no end.", ""),
     RunOutcome.NO_ANSWER: ("The run ended without an answer.", "Ask again, or rephrase."),
     RunOutcome.DENIED: ("What the answer needs was denied, so no data was looked at.", ""),
 }

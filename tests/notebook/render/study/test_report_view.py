@@ -174,6 +174,9 @@ def test_the_card_of_a_run_has_all_its_rows_from_the_first_update_on() -> None:
         ]
 
     assert outline(first) == outline(later) and list(names) in outline(first)
+    loading = replace(first, loading=("loading weights.gguf (98 MB) for 4 s",))
+    assert outline(loading) == outline(first)
+    assert "2 under way, loading weights.gguf (98 MB) for 4 s" in to_text(view(loading))
     assert "no graded trial" in to_text(view(first)) and "3 s left" in to_text(view(later))
 
 
