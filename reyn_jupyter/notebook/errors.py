@@ -122,8 +122,13 @@ def way_on(payload: Mapping[str, Any]) -> str:
     return str(payload.get("hint") or "")
 
 
+def argument_name(item: Mapping[str, Any]) -> str:
+    """Return the argument that an entry of "invalid" is about: "price" of "/price", "rows.0" of "/rows/0"."""
+    return str(item.get("path", "")).lstrip("/").replace("/", ".")
+
+
 def _argument(item: Mapping[str, Any]) -> str:
-    name = str(item.get("path", "")).lstrip("/").replace("/", ".")
+    name = argument_name(item)
     message = str(item.get("message", "is wrong"))
     joint = " " if message.startswith(("is ", "must ", "has ")) else ": "
     return f"{name}{joint}{message}" if name else message

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import pydantic_core
+import yaml
+
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
@@ -141,9 +144,14 @@ def config(parts: Parts) -> Table:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as it stands in reyn.yaml."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    return str(value)
+    words = yaml.safe_dump(
+        pydantic_core.to_jsonable_python(value, fallback=str),
+        default_flow_style=True, allow_unicode=True, width=10**6, sort_keys=False,
+    )  # fmt: skip
+    return words.strip()
 
 
 def models(parts: Parts) -> Table:

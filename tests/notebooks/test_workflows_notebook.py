@@ -41,7 +41,7 @@ def test_what_a_machine_lacks_is_said_before_anything_starts(ran: Any) -> None:
 
 
 def test_a_gap_is_closed_where_it_is_shown(ran: Any) -> None:
-    assert "no_capability_match" in shown(ran, "gap") and "%reyn scaffold text.count-words" in shown(
+    assert "no capability match" in shown(ran, "gap") and "%reyn scaffold text.count-words" in shown(
         ran, "gap"
     )
     assert "tools/text-count-words/main.py" in shown(ran, "scaffold")
@@ -49,7 +49,7 @@ def test_a_gap_is_closed_where_it_is_shown(ran: Any) -> None:
 
 
 def test_a_policy_stops_a_run_before_it_begins(ran: Any) -> None:
-    assert "[blocked_by_policy]" in shown(ran, "policy")
+    assert "[blocked by policy]" in shown(ran, "policy")
 
 
 def test_a_failed_run_goes_on_with_what_was_not_done(ran: Any) -> None:

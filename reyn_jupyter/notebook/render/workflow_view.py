@@ -110,7 +110,7 @@ def gap_blocks(gaps: Sequence[Gap], look: Look) -> list[Block]:
     rows = tuple(
         (
             Cell(look.line(gap.missing_capability, 80), face="code"),
-            Cell(gap.reason, "warn", "badge"),
+            Cell(_in_words(gap.reason), "warn", "badge"),
             Cell(look.text(gap.reason_message, 400)),
             Cell(gap.priority),
             Cell(gap.step_id) if gap.step_id else missing_cell(),
@@ -234,7 +234,7 @@ def run_view(shown: PlanRun, look: Look) -> View:
         facts.append(formatting.seconds(run.seconds))
     if run.run_id:
         facts.append(f"state/runs/{run.run_id}.json")
-    badge = Badge(run.status, _RUN_TONES.get(run.status, "plain"))
+    badge = Badge(_in_words(run.status), _RUN_TONES.get(run.status, "plain"))
     return View(
         "run of a plan", f"Run: {_title(plan, look)}", (badge,), tuple(facts), tuple(blocks), "run.as_json()"
     )
@@ -249,7 +249,7 @@ def _run_states(shown: PlanRun) -> dict[str, tuple[str, Tone]]:
         run = runs.get(step.step_id)
         words = "gap" if step.step_id in gaps else "waiting" if run is None else run.status
         took = f" · {formatting.seconds(run.seconds)}" if run is not None and run.seconds else ""
-        states[step.step_id] = (f"{words}{took}", _STEP_TONES.get(words, "plain"))
+        states[step.step_id] = (f"{_in_words(words)}{took}", _STEP_TONES.get(words, "plain"))
     return states
 
 
@@ -285,6 +285,11 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
         said = (Code(look.text(run.text, 4_000)),)
         blocks.append(Fold((Span("In words"),), blocks=said, printed=True))
     return blocks
+
+
+def _in_words(state: str) -> str:
+    """Return a state as people write it: "blocked by policy"."""
+    return state.replace("_", " ")
 
 
 def _pretty(value: Any, indent: int | None = 1) -> str:
