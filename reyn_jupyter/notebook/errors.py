@@ -79,6 +79,7 @@ class ReynInterrupt(KeyboardInterrupt):
 
 def _render_lines(message: str, hint: str) -> list[str]:
     """Return message and hint on one line where they fit, else on lines of their own."""
+    message = _end_sentence(message) if hint else message
     together = sanitize(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
         return [together]

@@ -41,7 +41,7 @@ def test_what_a_machine_lacks_is_said_before_anything_starts(ran: Any) -> None:
 
 
 def test_a_gap_is_closed_where_it_is_shown(ran: Any) -> None:
-    assert "no capability match" in shown(ran, "gap") and "%reyn scaffold text.count-words" in shown(
+    assert "no_capability_match" in shown(ran, "gap") and "%reyn scaffold text.count-words" in shown(
         ran, "gap"
     )
     assert "tools/text-count-words/main.py" in shown(ran, "scaffold")

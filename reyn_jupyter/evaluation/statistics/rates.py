@@ -32,7 +32,7 @@ CONSTANT = (
     "All scenarios are equal, so there is no interval: nothing varied, which is not the same as certainty."
 )
 TOO_WIDE = "So few scenarios, so far apart, that the limits would say nothing: add scenarios."
-WIDEST = 100.0  # times the estimate; a limit further away is not given
+WIDEST = 10.0  # times the estimate; a limit further away is not given
 ONE_SCENARIO = "One scenario: the interval speaks of this scenario alone, not of others like it."
 _EQUAL, _WIDE = "none: all scenarios are equal", "none: the limits would be too wide"
 _NO_LIMITS = {_EQUAL: (CONSTANT,), _WIDE: (TOO_WIDE,)}

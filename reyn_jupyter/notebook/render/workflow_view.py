@@ -110,7 +110,7 @@ def gap_blocks(gaps: Sequence[Gap], look: Look) -> list[Block]:
     rows = tuple(
         (
             Cell(look.line(gap.missing_capability, 80), face="code"),
-            Cell(_in_words(gap.reason), "warn", "badge"),
+            Cell(gap.reason, "warn", "badge"),
             Cell(look.text(gap.reason_message, 400)),
             Cell(gap.priority),
             Cell(gap.step_id) if gap.step_id else missing_cell(),

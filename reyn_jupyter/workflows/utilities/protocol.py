@@ -279,11 +279,12 @@ def _listed(missing: tuple[Dependency, ...]) -> str:
 
 def _invalid_inputs(utility: Utility, problems: list[dict[str, str]]) -> WorkflowError:
     first = problems[0]
-    where = f"{first['path']}: " if first["path"] else ""
+    name = first["path"].lstrip("/").replace("/", ".")
+    where = f"{name}: " if name else ""
     more = f" (and {count(len(problems) - 1, 'further problem')})" if len(problems) > 1 else ""
     return WorkflowError(
         f"The inputs do not fit {utility.id}: {where}{first['message']}{more}.",
-        f"Look at its schema: %reyn utilities {utility.manifest.name}.",
+        f"Look at its schema: %reyn describe utility__{utility.manifest.name}.",
         "validation",
         {"utility": utility.id, "problems": problems},
     )

@@ -72,7 +72,7 @@ def test_a_gap_is_seen_in_the_picture_and_has_its_reason_and_the_line_that_close
     shown = view(PLAN)
     text = to_text(shown)
     assert "Plan: fetch it and store it  [partial-complete]" in text  # on one line
-    assert "no capability match" in text and "1 gap" in text
+    assert "no_capability_match" in text and "1 gap" in text
     assert ">gap</text>" in picture_of(shown)
     (close,) = [block for block in shown.blocks if isinstance(block, Commands)]
     assert close.lines == ("%reyn scaffold drive.upload",)
