@@ -13,7 +13,7 @@ from typing import Any
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secrets import environment_redaction
-from reyn_jupyter.support.text import did_you_mean
+from reyn_jupyter.support.text import argument_name, did_you_mean
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
 _LINE = 600
@@ -123,13 +123,8 @@ def way_on(payload: Mapping[str, Any]) -> str:
     return str(payload.get("hint") or "")
 
 
-def argument_name(item: Mapping[str, Any]) -> str:
-    """Return the argument that an entry of "invalid" is about: "price" of "/price", "rows.0" of "/rows/0"."""
-    return str(item.get("path", "")).lstrip("/").replace("/", ".")
-
-
 def _argument(item: Mapping[str, Any]) -> str:
-    name = argument_name(item)
+    name = argument_name(str(item.get("path", "")))
     message = str(item.get("message", "is wrong"))
     joint = " " if message.startswith(("is ", "must ", "has ")) else ": "
     return f"{name}{joint}{message}" if name else message

@@ -12,6 +12,15 @@ LONGEST_COMPARED = 100  # characters of a name; difflib's cost grows with the pr
 ALIKE = 0.5  # difflib's ratio from which on a name may be what was meant
 
 
+def argument_name(pointer: str) -> str:
+    """Return the argument that a JSON pointer leads to, as people write it.
+
+    >>> argument_name("/price"), argument_name("/rows/0"), argument_name("")
+    ('price', 'rows.0', '')
+    """
+    return pointer.lstrip("/").replace("/", ".")
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: ``1 row``, ``1,000 rows``.
 
