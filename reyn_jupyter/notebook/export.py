@@ -179,7 +179,8 @@ def _entries(objects: tuple[object, ...], title: str | None) -> tuple[list[PageE
     from reyn_jupyter.sessions.assembly import ENGINE
     from reyn_jupyter.support.secrets import environment_redaction
 
-    entries, shown = [], []
+    entries: list[PageEntry] = []
+    shown: list[str] = []
     room = MOST_BYTES
     for each in objects:
         live = live_of(each)
