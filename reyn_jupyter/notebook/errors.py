@@ -14,7 +14,7 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.sessions.error_sentence import error_sentence, payload_list
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secrets import environment_redaction
-from reyn_jupyter.support.text import did_you_mean
+from reyn_jupyter.support.text import did_you_mean, end_sentence
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
 _LINE = 600
@@ -79,6 +79,7 @@ class ReynInterrupt(KeyboardInterrupt):
 
 def _render_lines(message: str, hint: str) -> list[str]:
     """Return message and hint on one line where they fit, else on lines of their own."""
+    message = end_sentence(message) if hint else message
     together = sanitize(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
         return [together]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reyn_jupyter.support.text import argument_name, end_sentence
+
 _INVALID = 4  # arguments that are named as wrong
 
 
@@ -22,8 +24,8 @@ def error_sentence(payload: Mapping[str, Any]) -> str:
         more = f"; and {len(wrong) - _INVALID} more" if len(wrong) > _INVALID else ""
         said = f"{said.rstrip('.')}: {'; '.join(wrong[:_INVALID])}{more}"
     elif payload.get("reason") and not payload_list(payload, "suggestions"):
-        said = f"{_end_sentence(said)} {payload['reason']}"
-    return _end_sentence(said)
+        said = f"{end_sentence(said)} {payload['reason']}"
+    return end_sentence(said)
 
 
 def payload_list(payload: Mapping[str, Any], key: str) -> list[Any]:
@@ -33,12 +35,7 @@ def payload_list(payload: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _argument(item: Mapping[str, Any]) -> str:
-    name = str(item.get("path", "")).lstrip("/").replace("/", ".")
+    name = argument_name(str(item.get("path", "")))
     message = str(item.get("message", "is wrong"))
     joint = " " if message.startswith(("is ", "must ", "has ")) else ": "
     return f"{name}{joint}{message}" if name else message
-
-
-def _end_sentence(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."

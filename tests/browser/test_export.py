@@ -216,6 +216,16 @@ def test_a_stored_tree_is_open_two_levels_deep_in_a_page(
         assert shown.complaints == [] and shown.elsewhere == []
 
 
+def test_each_run_of_a_page_stands_under_its_question(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    first, second = session.trace(), session.ask("list the files here", model="offline")
+    reyn_jupyter.export(workspace / "two.html", first, second, session.runs)
+    with opened(browser, workspace / "two.html") as shown:
+        expect(shown.page.get_by_role("heading", level=1)).to_have_text("how many orders are there?")
+        expect(shown.page.get_by_role("heading", level=2)).to_have_text(["list the files here"])
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_page_follows_the_reader_s_theme(
     browser: Browser, session: Session, workspace: Path, theme: str

@@ -203,7 +203,7 @@ def _file_of(name: str) -> Path:
             raise ModelError(
                 "configuration",
                 f"{name!r} names no file and no model that is known here.",
-                f"Give local/FILE.gguf, or one of {', '.join(PREFIX + each for each in _PACKAGES)}.",
+                f"Give local/FILE.gguf, or {' or '.join(PREFIX + each for each in _PACKAGES)}.",
             )
         return Path(rest).expanduser().absolute()
     # The package itself is not imported: its modules ask for what is not installed.

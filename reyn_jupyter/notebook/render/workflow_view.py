@@ -259,7 +259,7 @@ def run_view(shown: PlanRun, look: Look) -> View:
     if run.run_id:
         facts.append(f"state/runs/{run.run_id}.json")
     badges = (
-        Badge(run.status, _RUN_TONES.get(run.status, "plain")),
+        Badge(_in_words(run.status), _RUN_TONES.get(run.status, "plain")),
         *(_missing_badge(plan) if preview else ()),
     )
     return View(
@@ -279,7 +279,7 @@ def _run_states(shown: PlanRun) -> dict[str, tuple[str, Tone]]:
         if words == "preview" and step.step_id in lacking:
             words = _NO_INPUT
         took = f" · {formatting.seconds(run.seconds)}" if run is not None and run.seconds else ""
-        states[step.step_id] = (f"{words}{took}", _STEP_TONES.get(words, "plain"))
+        states[step.step_id] = (f"{_in_words(words)}{took}", _STEP_TONES.get(words, "plain"))
     return states
 
 
@@ -315,6 +315,11 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
         said = (Code(look.text(run.text, 4_000)),)
         blocks.append(Fold((Span("In words"),), blocks=said, printed=True))
     return blocks
+
+
+def _in_words(state: str) -> str:
+    """Return a state as people write it: "blocked by policy"."""
+    return state.replace("_", " ")
 
 
 def _pretty(value: Any, indent: int | None = 1) -> str:

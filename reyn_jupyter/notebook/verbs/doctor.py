@@ -49,7 +49,8 @@ EXTRAS = (
 
 def run(context: Context, options: Options) -> Card:
     session = context.session
-    versions = tuple(f"{name:<14} {version_of(name) or 'not installed'}" for name in PACKAGES)
+    width = max(map(len, PACKAGES))
+    versions = tuple(f"{name:<{width}}  {version_of(name) or 'not installed'}" for name in PACKAGES)
     missing = tuple(
         f"{purpose}: pip install 'reyn-jupyter[{extra}]'"
         for module, extra, purpose in EXTRAS

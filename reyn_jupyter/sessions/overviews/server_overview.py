@@ -28,7 +28,7 @@ NONE_IN_PANEL = (
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.*", re.DOTALL)
 _OF_A_SHELL = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
-NONE_YET = "None yet: %reyn mcp add NAME -- COMMAND, %reyn mcp import, or ask for one."
+NONE_YET = "Add one: %reyn mcp add NAME -- COMMAND, %reyn mcp import, or ask for one."
 NOT_YET = (
     "A server that is not ready starts with the next listing, and is searched once it is: %reyn list mcp"
 )

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import pydantic_core
+import yaml
+
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
@@ -140,10 +143,19 @@ def config(parts: Parts) -> Table:
     return Table("config", tuple(rows), "Configuration", " · ".join(note for note in notes if note))
 
 
+def _dollars(cost: float) -> str:
+    return f"${cost:.4f}" if cost else "$0"
+
+
 def _plain(value: Any) -> Any:
+    """Return a value as it stands in reyn.yaml."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    return str(value)
+    words = yaml.safe_dump(
+        pydantic_core.to_jsonable_python(value, fallback=str),
+        default_flow_style=True, allow_unicode=True, width=10**6, sort_keys=False,
+    )  # fmt: skip
+    return words.strip()
 
 
 def models(parts: Parts) -> Table:
@@ -188,6 +200,10 @@ async def found_models(addresses: Sequence[str], quick: bool) -> Table:
     )
     where = ", ".join(addresses) or ", ".join(f"{name} {port}" for port, name in PORTS.items())
     note = f"looked on this machine alone, at: {where}"
+    if not rows:
+        note = (
+            f"No server of models answers; {note}. Start one, or take a model from a file: -m local/smollm2"
+        )
     if rows and not quick:
         note += f" · tried with tiny requests, {TRIED} models a server at most"
     return Table("found models", rows, "Models served on this machine", note, found)
@@ -327,7 +343,7 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
         ("model", _model_fact(model)),
         ("actions", f"{len(snapshot.actions):,} in {len(filled)} categories ({counts}{rest})"),
         ("conversation", f"{len(conversation.turns)} turns, ≈ {conversation.tokens:,} tokens of history"),
-        ("spent", f"{parts.spent.tokens:,} tokens, ${parts.spent.cost:.4f}"),
+        ("spent", f"{parts.spent.tokens:,} tokens, {_dollars(parts.spent.cost)}"),
         ("runs kept", str(len(parts.runs.ids()))),
         *_served_facts(parts),
     ]

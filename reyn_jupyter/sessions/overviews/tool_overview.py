@@ -90,7 +90,7 @@ def tools(parts: Parts, invoke: Callable[[str, Mapping[str, Any]], Result]) -> M
     rows = tuple(_row(tool, uses.get(tool.id, Counter())) for tool in found)
     notes = box.problems
     if not rows and not notes:
-        notes.append("No tool was made yet: %%reyn tool NAME above the code of execute(params)")
+        notes.append("Make one: %%reyn tool NAME above the code of execute(params)")
     handles = {tool.name: MadeTool(tool, invoke) for tool in found}
     return MadeTools("tools", rows, "Tools made at run time", "; ".join(notes), tuple(found), handles)
 
@@ -98,6 +98,7 @@ def tools(parts: Parts, invoke: Callable[[str, Mapping[str, Any]], Result]) -> M
 def _row(tool: DynamicTool, uses: Counter[str]) -> dict[str, Any]:
     return {
         "name": tool.name,
+        "about": shorten(" ".join(tool.description.split()), 80),
         "safety": tool.safety_score,
         "quality": tool.quality_score,
         "confidence": tool.confidence_score,
@@ -107,7 +108,6 @@ def _row(tool: DynamicTool, uses: Counter[str]) -> dict[str, Any]:
         "last_used": tool.last_used_at,
         "days": _spark(uses),
         "permissions": ", ".join(tool.permissions),
-        "about": shorten(" ".join(tool.description.split()), 80),
     }
 
 
@@ -143,11 +143,12 @@ def describe(parts: Parts, name: str) -> Card:
         ("about", tool.description),
         ("takes", "; ".join(each.summary for each in tool.parameters or ()) or _nothing(tool)),
         ("may reach", ", ".join(tool.permissions) or "nothing outside of its sandbox"),
-        ("safety, quality, confidence",
-         f"{tool.safety_score:g}, {tool.quality_score:g}, {tool.confidence_score:g}"),
+        ("safety", _score(tool.safety_score)),
+        ("quality", _score(tool.quality_score)),
+        ("confidence", _score(tool.confidence_score)),
         ("verification", tool.verification_status if tool.is_intact else "changed on disk since it was made"),
         ("uses", f"{count(tool.usage_count, 'run')}, {count(tool.failure_count, 'failed one')}"),
-        ("made", f"{tool.created_at} by {tool.created_by}, id {tool.id}"),
+        ("made", f"{_moment(tool.created_at)} by {tool.created_by}, id {tool.id}"),
     )  # fmt: skip
     findings = tuple(
         f"line {each.line}: {each.severity}: {each.description}. {each.suggestion}".strip()
@@ -163,13 +164,22 @@ def describe(parts: Parts, name: str) -> Card:
     return Card("tool", tool.name, facts, tuple(each for each in sections if each[1]), tries)
 
 
+def _score(value: float) -> str:
+    return f"{value:.2f} of 1"
+
+
+def _moment(at: str) -> str:
+    """Return a moment of the store, which is in UTC, as people read it."""
+    return f"{at[:19].replace('T', ' ')} UTC"
+
+
 def _nothing(tool: DynamicTool) -> str:
     return "any object" if tool.parameters is None else "nothing"
 
 
 def _told(entry: AuditEntry) -> str:
     how = "ok" if entry.success else f"failed: {shorten(entry.error or '', 120)}"
-    return f"{entry.at[:19]} {entry.action} by {entry.actor}: {how}"
+    return f"{_moment(entry.at)} {entry.action} by {entry.actor}: {how}"
 
 
 async def create(session: AsyncSession, given: Mapping[str, Any]) -> Card:
@@ -177,8 +187,8 @@ async def create(session: AsyncSession, given: Mapping[str, Any]) -> Card:
     value = value_of(await session.invoke_action(f"{OPERATION}__create", given))
     facts = (
         ("id", value["id"]),
-        ("safety", f"{value['safety_score']:g}"),
-        ("quality", f"{value['quality_score']:g}"),
+        ("safety", _score(value["safety_score"])),
+        ("quality", _score(value["quality_score"])),
         ("verification", value["verification_status"]),
     )
     findings = tuple(

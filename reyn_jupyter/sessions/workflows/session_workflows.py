@@ -423,13 +423,13 @@ def _utility_row(utility: Utility) -> dict[str, Any]:
         state = f"ready, given {', '.join(secrets)}"
     return {
         "name": utility.id,
+        "about": shorten(" ".join(manifest.description.split()), 80),
         "capabilities": ", ".join(manifest.capabilities),
         "state": state if utility.trusted else "held back",
         "stability": manifest.stability,
         "repeat": manifest.idempotency,
         "priority": manifest.priority,
         "from": utility.origin,
-        "about": shorten(" ".join(manifest.description.split()), 80),
     }
 
 

@@ -38,7 +38,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, is_protected, walk_places
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.support.secret import Secret
-from reyn_jupyter.support.text import count, last_lines, shorten
+from reyn_jupyter.support.text import argument_name, count, last_lines, shorten
 from reyn_jupyter.workflows.utilities.contract import Schema
 from reyn_jupyter.workflows.utilities.manifest import Dependency, Utility
 from reyn_jupyter.workflows.utilities.program import command_of, missing_dependencies
@@ -290,11 +290,12 @@ def _listed(missing: tuple[Dependency, ...]) -> str:
 
 def _invalid_inputs(utility: Utility, problems: list[dict[str, str]]) -> WorkflowError:
     first = problems[0]
-    where = f"{first['path']}: " if first["path"] else ""
+    name = argument_name(first["path"])
+    where = f"{name}: " if name else ""
     more = f" (and {count(len(problems) - 1, 'further problem')})" if len(problems) > 1 else ""
     return WorkflowError(
         f"The inputs do not fit {utility.id}: {where}{first['message']}{more}.",
-        f"Look at its schema: %reyn utilities {utility.manifest.name}.",
+        f"Look at its schema: %reyn describe utility__{utility.manifest.name}.",
         "validation",
         {"utility": utility.id, "problems": problems},
     )

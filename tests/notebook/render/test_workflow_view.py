@@ -95,7 +95,7 @@ def test_a_run_says_its_states_its_files_and_how_long_each_step_took() -> None:
     text = to_text(shown)
     assert "plan of 2 steps, 1 done" in text and "the policy allows it" in text
     assert "step-2 drive.upload: the pipe is broken" in text
-    assert "done · 1.50 s" in picture_of(shown)
+    assert "done · 1.50 s" in picture_of(shown) and "[execution failed]" in text
     assert "Files\n" in text and "runs/talk.mp4" in text
     assert "%reyn dispatch --resume run-1" in text and "It is over." in text
 
@@ -115,7 +115,7 @@ def test_a_dry_run_says_each_command_once() -> None:
 
 def test_a_policy_that_forbids_is_said_first() -> None:
     shown = view(run_of("blocked_by_policy", problem="'drive.upload' is denied."))
-    assert "[blocked_by_policy]" in to_text(shown) and "the policy forbids it" in to_text(shown)
+    assert "[blocked by policy]" in to_text(shown) and "the policy forbids it" in to_text(shown)
     assert "'drive.upload' is denied." in str(shown.blocks[0])
 
 

@@ -161,7 +161,7 @@ def test_a_dispatch_that_fails_says_what_was_done_and_what_is_missing(ready: Not
     ready.workshop.session.trust()
     said = ready.say(f'%reyn dispatch "{REQUEST}"')
     assert "step-1 youtube.download" in said and "step-2 drive.upload" in said
-    assert "the pipe is broken" in said and "execution_failed" in said
+    assert "the pipe is broken" in said and "execution failed" in said
 
 
 def test_a_dispatch_plans_the_rest_with_a_model_and_without_it_where_told(notebook: Notebook) -> None:

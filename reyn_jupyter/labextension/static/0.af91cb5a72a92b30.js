@@ -1554,9 +1554,11 @@
     font-size: 12px;
   }
   .r-scroll {
-    /* A shadow at the lower edge as long as there is more below: what is cut there goes on. */
+    /* A shadow at the lower edge and at the right one as long as there is more: what is cut there goes on. */
     background: linear-gradient(transparent, var(--r-bg) 60%) bottom / 100% 32px no-repeat local,
-      linear-gradient(transparent, color-mix(in srgb, var(--r-fg) 16%, transparent)) bottom / 100% 12px no-repeat;
+      linear-gradient(to right, transparent, var(--r-bg) 60%) right / 32px 100% no-repeat local,
+      linear-gradient(transparent, color-mix(in srgb, var(--r-fg) 16%, transparent)) bottom / 100% 12px no-repeat,
+      linear-gradient(to right, transparent, color-mix(in srgb, var(--r-fg) 16%, transparent)) right / 12px 100% no-repeat;
     overflow: auto;
     max-height: 640px; /* the preview of 20 rows is whole */
     width: fit-content;
