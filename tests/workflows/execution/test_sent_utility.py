@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -285,9 +286,13 @@ async def test_a_worker_runs_no_other_files_than_those_that_are_trusted(
 def killing(site: HeldSite, cluster: Cluster) -> threading.Thread:
     """Kill the Dask worker that asks the site, with its processes, and let all later requests go."""
 
+    def busy_workers() -> list[subprocess.Popen[bytes]]:
+        return [each for each in cluster.workers if each.poll() is None and runs_a_program(each.pid)]
+
     def kill() -> None:
         until(lambda: site.requests)
-        (busy,) = [each for each in cluster.workers if each.poll() is None and runs_a_program(each.pid)]
+        # What is looked at begins and ends processes meanwhile.
+        (busy,) = until(lambda: found if len(found := busy_workers()) == 1 else None)
         busy.kill()
         site.open.set()
 
