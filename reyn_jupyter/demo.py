@@ -20,7 +20,8 @@ from reyn_jupyter.support.text import shorten
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from reyn_jupyter.runtime.record.trace import Call, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call
+    from reyn_jupyter.runtime.record.trace import Trace
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOK = "01_quickstart.ipynb"

@@ -7,7 +7,7 @@ Each name is described where it is defined; the manual's page `extending` shows 
 
 from __future__ import annotations
 
-from reyn_jupyter.backends.file_changes import PlannedChange
+from reyn_jupyter.backends.files.file_changes import PlannedChange
 from reyn_jupyter.catalog.action import (
     CalledAction,
     Category,

@@ -357,9 +357,13 @@ export interface CellFields {
   value?: number;
   missing?: boolean;
 }
+/**
+ * A JSON value. `levels` is how deep it stands open: a small one whole, so that nothing has to be pressed.
+ */
 export interface Tree {
   root: Node;
   more: string;
+  levels: number;
   type: "tree";
 }
 /**

@@ -15,7 +15,7 @@ from reyn_jupyter.backends.charts.chart_request import ARGUMENTS, ChartError, re
 from reyn_jupyter.backends.charts.chart_result import ChartResult
 from reyn_jupyter.backends.charts.renderer import SECONDS, chart_child, render, why_not
 from reyn_jupyter.backends.charts.source_code import query_lines, source_lines
-from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, SqlError
+from reyn_jupyter.backends.sql.sql_query import FILE_KINDS, MEMORY, SqlError
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
 from reyn_jupyter.categories.table import (
     SourcedQuery,

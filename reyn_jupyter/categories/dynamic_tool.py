@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from reyn_jupyter.backends.command_files import WatchedFolders
+from reyn_jupyter.backends.files.command_files import WatchedFolders
 from reyn_jupyter.catalog.action import (
     Arguments,
     CalledAction,

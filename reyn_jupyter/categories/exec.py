@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.backends.command_files import CommandChange, WatchedFolders
+from reyn_jupyter.backends.files.command_files import CommandChange, WatchedFolders
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.catalog.discovery.visibility import is_exec_available
 from reyn_jupyter.guard.sandbox import (

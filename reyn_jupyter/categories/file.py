@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import AppliedChange, Make, PlannedChange
-from reyn_jupyter.backends.file_edits import (
+from reyn_jupyter.backends.files.file_changes import AppliedChange, Make, PlannedChange
+from reyn_jupyter.backends.files.file_edits import (
     Maker,
     delete_result,
     edit_result,
@@ -20,8 +20,8 @@ from reyn_jupyter.backends.file_edits import (
     make_written,
     write_result,
 )
-from reyn_jupyter.backends.file_search import GrepQuery, glob, grep
-from reyn_jupyter.backends.file_tree import FileTree, in_thread
+from reyn_jupyter.backends.files.file_search import GrepQuery, glob, grep
+from reyn_jupyter.backends.files.file_tree import FileTree, in_thread
 from reyn_jupyter.catalog.action import (
     Arguments,
     Category,

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_tree import FileTree, printable_name
-from reyn_jupyter.backends.memory_format import (
+from reyn_jupyter.backends.files.file_tree import FileTree, printable_name
+from reyn_jupyter.backends.memory.memory_format import (
     BODY_BYTES,
     DESCRIPTION_LENGTH,
     LAYERS,
@@ -26,13 +26,13 @@ from reyn_jupyter.backends.memory_format import (
     NAME_LENGTH,
     SLUG_LENGTH,
     SLUG_PATTERN,
-    Layer,
     Memory,
+    MemoryLayer,
     MemoryStoreError,
 )
-from reyn_jupyter.backends.memory_import import ImportPlan, plan_import, read_notes, summary
-from reyn_jupyter.backends.memory_review import STALE_DAYS, as_row, entry_name, review
-from reyn_jupyter.backends.memory_store import HOW_TO_TRUST, MemoryListing, MemoryStore
+from reyn_jupyter.backends.memory.memory_import import ImportPlan, plan_import, read_notes, summary
+from reyn_jupyter.backends.memory.memory_review import STALE_DAYS, as_row, entry_name, review
+from reyn_jupyter.backends.memory.memory_store import HOW_TO_TRUST, MemoryListing, MemoryStore
 from reyn_jupyter.catalog.action import (
     Arguments,
     Category,
@@ -290,7 +290,7 @@ def _operations(store: MemoryStore, search: MemorySearch, services: Services) ->
     )
 
 
-def _remember_tool(store: MemoryStore, layer: Layer) -> Tool:
+def _remember_tool(store: MemoryStore, layer: MemoryLayer) -> Tool:
     def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
         return (Effect("write", f"memory/{layer}/{args['slug']}"),)
 
@@ -300,7 +300,7 @@ def _remember_tool(store: MemoryStore, layer: Layer) -> Tool:
     return Tool(f"remember_{layer}_memory_operation", _remember(store, layer), Purity.WRITE, effects, preview)
 
 
-def _remember(store: MemoryStore, layer: Layer) -> Handler:
+def _remember(store: MemoryStore, layer: MemoryLayer) -> Handler:
     async def remember(args: Arguments, context: ToolContext) -> dict[str, Any]:
         given = {key: args[key] for key in ("name", "description", "body")}
         clean = await asyncio.to_thread(context.services.redactor.value, given)

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from reyn_jupyter.backends.file_search import GrepPatternError
-from reyn_jupyter.backends.file_tree import FileTree
+from reyn_jupyter.backends.files.file_search import GrepPatternError
+from reyn_jupyter.backends.files.file_tree import FileTree
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.corpora.corpus import FRAME, Corpus
 from reyn_jupyter.corpora.corpus_file import CorpusError, CorpusFacts
@@ -32,6 +32,7 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.search.index_state import BusyError
 from reyn_jupyter.search.metadata import FilterError
+from reyn_jupyter.search.ranking.tokens import cut_note, cut_query
 from reyn_jupyter.support.encoding import clip, compact
 from reyn_jupyter.support.text import count, shorten
 
@@ -332,7 +333,7 @@ def _recall(store: CorpusStore) -> Callable[[Arguments, ToolContext], Any]:
                 str(error).replace("where:", "filters:"), "Leave the filter out to see what there is."
             ) from error
         _report_sources(found, context)
-        notes = [context.without_advice(note) for note in (*([why] if why else []), *found.notes)]
+        notes = [context.without_advice(note) for note in (cut_note(query), why, *found.notes) if note]
         value = {
             "query": query,
             "sources": sources,
@@ -356,7 +357,7 @@ async def _query_vector(query: str, corpora: Sequence[Corpus], context: ToolCont
     if not query.strip() or not corpora:
         return None, ""
     try:
-        return (await embedder.embed([query]))[0], ""
+        return (await embedder.embed([cut_query(query)]))[0], ""
     except ActionError as error:  # a denial, too
         return None, f"Ranked by words alone: {error.message}"
 

@@ -28,7 +28,7 @@ from reyn_jupyter.runtime.brief_result import in_brief
 from reyn_jupyter.runtime.services import FileChange, Services, ToolContext
 from reyn_jupyter.workflows.execution.executor import ExecutionEvent
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
-from reyn_jupyter.workflows.orchestrator import SKILL, UTILITY, Orchestrator, with_inputs
+from reyn_jupyter.workflows.orchestrator import UTILITY, Orchestrator, with_inputs
 from reyn_jupyter.workflows.planning.plan import read_plan, to_text
 from reyn_jupyter.workflows.utilities.manifest import Utility
 from reyn_jupyter.workflows.utilities.protocol import run_utility
@@ -36,7 +36,7 @@ from reyn_jupyter.workflows.utilities.registry import FOLDER
 from reyn_jupyter.workflows.utilities.scaffold import scaffold
 from reyn_jupyter.workflows.utilities.utility_files import trust_content
 from reyn_jupyter.workflows.workflow_error import as_action_errors
-from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
+from reyn_jupyter.workflows.workflow_library import SKILL, WorkflowLibrary
 
 MOST_SECONDS = 86_400.0
 SMOKE_SECONDS = 60.0  # of the one run of a utility that was just begun
@@ -205,7 +205,8 @@ class _Skills:
         with as_action_errors():
             orchestrator = await Orchestrator.open(self._library, context)
             policy = self._library.policy()
-            found = orchestrator.violations(await orchestrator.cover(read_plan(args["plan"])), policy)
+            plan = await orchestrator.cover(read_plan(args["plan"]))
+            found = await orchestrator.violations(plan, policy)
         return {
             "status": "blocked_by_policy" if found else "allowed",
             "violations": _told([each.as_json() for each in found], context),

@@ -9,8 +9,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_search import grep
-from reyn_jupyter.backends.file_tree import FileTree, in_thread
+from reyn_jupyter.backends.files.file_search import grep
+from reyn_jupyter.backends.files.file_tree import FileTree, in_thread
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
 from reyn_jupyter.categories.file import (
     CASE_SENSITIVE,

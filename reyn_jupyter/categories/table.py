@@ -1,7 +1,7 @@
 """SQL over what the session already holds: the notebook's frames, blobs, workspace files.
 
 Invariant: a query sees the sources that it names and nothing else, and it only reads. It runs in the session's own
-process for SQL (`backends.sql`), and stops with the run: cancellation and its own deadline end that process.
+process for SQL (`backends.sql.sql_query`), and stops with the run: cancellation and its own deadline end that process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from reyn_jupyter.backends.object_summary import HIDDEN, is_frame_like
-from reyn_jupyter.backends.sql import (
+from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table, holdable
+from reyn_jupyter.backends.sql.sql_masking import SecretInSourceError, masked_frame, masked_source
+from reyn_jupyter.backends.sql.sql_query import (
     FILE_KINDS,
     MEMORY,
     SqlAnswer,
@@ -27,10 +29,8 @@ from reyn_jupyter.backends.sql import (
     reader_of,
     sql_child,
 )
-from reyn_jupyter.backends.sql_frames import NotATableError, as_table, holdable
-from reyn_jupyter.backends.sql_masking import SecretInSourceError, masked_frame, masked_source
-from reyn_jupyter.backends.sql_scans import FEWEST_CELLS, WHOLE, Scan
-from reyn_jupyter.backends.sql_sources import find_sources, near_source
+from reyn_jupyter.backends.sql.sql_scans import FEWEST_CELLS, WHOLE, Scan
+from reyn_jupyter.backends.sql.sql_sources import find_sources, near_source
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.backends.command_files import WatchedFolders
+from reyn_jupyter.backends.files.command_files import WatchedFolders
 from reyn_jupyter.catalog.action import (
     Arguments,
     Arrival,

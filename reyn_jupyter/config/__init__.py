@@ -22,7 +22,7 @@ from reyn_jupyter.config.settings import (
     Outputs,
     Permissions,
     Router,
-    Sandbox,
+    SandboxSettings,
     Settings,
 )
 from reyn_jupyter.config.trust_limits import HeldBack
@@ -44,7 +44,7 @@ __all__ = [
     "PatternError",
     "Permissions",
     "Router",
-    "Sandbox",
+    "SandboxSettings",
     "Settings",
     "all_keys",
     "load",

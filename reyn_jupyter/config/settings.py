@@ -244,7 +244,7 @@ class CallSettings(SettingsSection):
     )
 
 
-class Sandbox(SettingsSection):
+class SandboxSettings(SettingsSection):
     backend: str = Field(
         default="auto", min_length=1, max_length=40, description="auto takes the strongest that works"
     )
@@ -491,7 +491,7 @@ class Settings(SettingsSection):
         default=False, description="send a hosted model what earlier turns found that never left this machine"
     )
     calls: CallSettings = Field(default_factory=CallSettings)
-    sandbox: Sandbox = Field(default_factory=Sandbox)
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     mcp: Mcp = Field(default_factory=Mcp)
     web: Web = Field(default_factory=Web)
     otel: Otel = Field(default_factory=Otel)

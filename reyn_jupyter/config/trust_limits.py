@@ -108,7 +108,8 @@ _SECTIONS = {
     "workflows": "folders with utilities count only from a trusted file: what lies there runs",
     "calls": "limits of calls count only from a trusted file: a category may have set tighter ones",
 }
-_TASTE = (
+# Of the router: wording and layout, which any file may set, and the record of any run that is replayed.
+TASTE = (
     "surface",
     "discovery",
     "mandate",
@@ -127,7 +128,7 @@ _LIMITS = (
 )
 _OUTPUTS = ("inline_bytes", "summary_bytes", "head_lines", "tail_lines", "answer_bytes")
 _RULES: dict[str, Rule] = {
-    **{f"router.{name}": _any for name in _TASTE},
+    **{f"router.{name}": _any for name in TASTE},
     **{f"router.limits.{name}": _at_most for name in _LIMITS},
     "router.limits.writes_per_completion": _few_writes,
     **{f"outputs.{name}": _at_most for name in _OUTPUTS},

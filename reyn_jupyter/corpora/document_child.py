@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from reyn_jupyter.corpora.text_readers import markdown_sections
-from reyn_jupyter.support.programs.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 
 MOST_TEXT = 20_000_000  # characters of one document
 MOST_UNPACKED = 256 << 20  # bytes of all parts of an office file
@@ -32,7 +32,7 @@ class RefusedError(Exception):
     """The file cannot be read; the message is the end of a sentence that names it."""
 
 
-def answer(request: Message) -> Message:
+def answer(request: ChildMessage) -> ChildMessage:
     """Read the file whose descriptor a request brings: header {"kind"} → body {"sections", "facts", "note"}."""
     kind = str(request.header.get("kind"))
     try:
@@ -40,12 +40,12 @@ def answer(request: Message) -> Message:
             file.seek(0)
             read = _READERS[kind](file)
     except RefusedError as error:
-        return Message({"error": str(error)})
+        return ChildMessage({"error": str(error)})
     except MemoryError:
-        return Message({"error": "needs more memory than one document may take"})
+        return ChildMessage({"error": "needs more memory than one document may take"})
     except Exception as error:  # noqa: BLE001 - a broken file makes a parser raise anything
-        return Message({"error": f"is damaged, or no such file: {type(error).__name__}"})
-    return Message({"ok": True}, [json.dumps(read).encode("utf-8", "replace")])
+        return ChildMessage({"error": f"is damaged, or no such file: {type(error).__name__}"})
+    return ChildMessage({"ok": True}, [json.dumps(read).encode("utf-8", "replace")])
 
 
 def _read(sections: Iterator[Found], facts: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from reyn_jupyter.backends.object_summary import HIDDEN
-from reyn_jupyter.backends.sql_frames import NotATableError, as_table
+from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table
 from reyn_jupyter.corpora.document import Document, DocumentSection
 from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.secret_names import secret_name

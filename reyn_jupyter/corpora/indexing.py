@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_search import Glob
-from reyn_jupyter.backends.file_tree import FileTree, in_thread
+from reyn_jupyter.backends.files.file_search import Glob
+from reyn_jupyter.backends.files.file_tree import FileTree, in_thread
 from reyn_jupyter.corpora.corpus import FRAME, Corpus, vectors_key
 from reyn_jupyter.corpora.corpus_file import CorpusError, StoredDocument
 from reyn_jupyter.corpora.document import Document, Stamp, UnreadableError

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.memory_store import MemoryFacts
+from reyn_jupyter.backends.memory.memory_store import MemoryFacts
 from reyn_jupyter.runtime.access.session_access import EmbedderAccess
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.ranking.tokens import cut_note, cut_query
 from reyn_jupyter.search.stored_index import read_vectors
 from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.files.plain_files import PlainFolder
@@ -71,14 +72,15 @@ class MemorySearch:
         vector = None
         if has_vectors:
             try:
-                vector = (await self._embedder.embed([query]))[0]
+                vector = (await self._embedder.embed([cut_query(query)]))[0]
             except ActionError as error:
                 note = f"Ranked by words alone: {error.message}"
         if vector is not None and vector.shape != (index.dimension,):
             vector, note = None, "Ranked by words alone: the model gives vectors of another length now."
         ranked = await asyncio.to_thread(index.search, query, limit, vector=vector)
         found = [FoundMemory(by_id[each], round(score, 4)) for each, score in ranked]
-        return found, "hybrid" if vector is not None else "lexical", note
+        said = " ".join(filter(None, (cut_note(query), note)))
+        return found, "hybrid" if vector is not None else "lexical", said
 
     async def _index(
         self, memories: Sequence[MemoryFacts]

@@ -16,9 +16,9 @@ from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,
+    ChildMessage,
     ChildProcess,
     ChildProcesses,
-    Message,
 )
 
 KINDS = {
@@ -54,7 +54,7 @@ def read_packed(kind: str, file: BinaryIO, children: ChildProcesses, seconds: fl
     child = document_child(children)
     with child.turn:
         try:
-            answer = child.exchange(Message({"kind": kind}, (), (file.fileno(),)), seconds)
+            answer = child.exchange(ChildMessage({"kind": kind}, (), (file.fileno(),)), seconds)
         except ChildDeadlineError:
             raise UnreadableError(f"took longer than {seconds:g} seconds to read") from None
         except (ChildEndedError, OSError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from reyn_jupyter.backends.masked_files import redacted_blocks
+from reyn_jupyter.backends.files.masked_files import redacted_blocks
 from reyn_jupyter.corpora import packed_documents
 from reyn_jupyter.corpora.document import Document, DocumentSection, Stamp, UnreadableError, headings
 from reyn_jupyter.corpora.text_readers import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_search import Glob, GrepPatternError
+from reyn_jupyter.backends.files.file_search import Glob, GrepPatternError
 from reyn_jupyter.corpora.corpus import FRAME, Corpus, LoadedCorpus
 from reyn_jupyter.corpora.corpus_file import CorpusError, StoredPassage
 from reyn_jupyter.search.embedders.local import one_thread

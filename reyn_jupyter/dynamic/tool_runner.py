@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
 from reyn_jupyter.dynamic.tool_permissions import ToolPermissions
 from reyn_jupyter.guard.sandbox import (

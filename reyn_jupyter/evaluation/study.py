@@ -205,7 +205,7 @@ class ReadableStudy:
         """
         found, grader = self.parts.gathered(), self._grader(check)
         kept = label_verdicts(found.evidence, found.rows, read_labels(labels))
-        people = replace(judged_check(grader), name=grader.people)
+        people = replace(judged_check(grader), name=grader.people, version=grader.people_version)
         with self.parts.store.writable() as store:
             store.grade(people, kept)
         self.parts.forget_gathered()
@@ -443,8 +443,8 @@ class Study(ReadableStudy):
 
         Args:
             again: ask about all trials once more, also where a verdict stands or could not be read.
-            budget: what all judgements of each grader in this file may use: those of this call, earlier ones, and those
-                whose verdicts were replaced; trials are not counted in it.
+            budget: what all judgements in this file may use, of all graders together: those of this call, earlier ones,
+                and those whose verdicts were replaced; trials are not counted in it.
 
         Returns:
             What came of it, one a grader.

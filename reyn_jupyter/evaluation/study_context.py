@@ -197,7 +197,10 @@ class StudyParts:
         spec, judges = self.spec(), self.judges_now()
         counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
                                  "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
-        stamp = (counts, spec.code, dict(spec.catalogs), dict(spec.stamps), judges)
+        elsewhere = self.store.rows(
+            "PRAGMA data_version"
+        )  # moves with what another connection stored, verdicts too
+        stamp = (counts, elsewhere, spec.code, dict(spec.catalogs), dict(spec.stamps), judges)
         if self._gathered is None or self._gathered[0] != stamp:
             self._gathered = (stamp, load_trials(self.store, spec, judges))
         return self._gathered[1]
@@ -248,7 +251,9 @@ class StudyParts:
         """
         model = self._judge_of(grader)
         with running_alone(self.store.path, self.store.alone):
-            work = JudgePass(self.store, grader, model, budget, self.spec().code, again)
+            spec = self.spec()
+            others = [each for each in spec.graders if each.name != grader.name]
+            work = JudgePass(self.store, grader, model, budget, spec.code, again, others)
             summary, interrupted = work.summary, not ask
             try:
                 if ask:

@@ -11,9 +11,9 @@ import os
 from typing import TYPE_CHECKING, get_args
 
 from reyn_jupyter.models.base import Model, ModelError, Tier
-from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.local_model import PREFIX, LocalModel
-from reyn_jupyter.models.providers import is_local, key_status, provider_host, required_key
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.provider_facts import is_local, key_status, provider_host, required_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

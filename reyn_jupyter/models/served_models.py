@@ -58,8 +58,9 @@ class ServedModels:
     models: tuple[ServedModel, ...]
 
     def named(self, name: str) -> ServedModel | None:
-        """Return the model of a name; the only one where the server calls it otherwise."""
-        found = [each for each in self.models if each.name == name]
+        """Return the model of a name, which may lack Ollama's tag latest; the only one where the server calls it
+        otherwise."""
+        found = [each for each in self.models if each.name in (name, f"{name}:latest")]
         return next(iter(found or (self.models if len(self.models) == 1 else ())), None)
 
 
@@ -196,7 +197,11 @@ async def models_server(root: str, key: str | None = None) -> AsyncIterator[Mode
 
     # Reading the authorities' certificates takes longer than most answers, and plain HTTP needs none.
     trust = True if root.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
+    headers: dict[bytes, bytes] = {b"Accept-Encoding": b"identity"}
+    if key:
+        headers[b"Authorization"] = f"Bearer {key}".encode(
+            "utf-8", "replace"
+        )  # httpx takes no text beyond ASCII
     async with httpx.AsyncClient(
         trust_env=False, follow_redirects=False, timeout=60, headers=headers, verify=trust
     ) as client:

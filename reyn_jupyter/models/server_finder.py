@@ -223,9 +223,9 @@ def _place(given: str) -> str:
     """Return host and port of an address of this machine. Raises ModelError."""
     text = given.strip().removeprefix("http://").partition("/")[0]
     host, _, port = text.rpartition(":")
-    host = {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host)
+    host = {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host).strip("[]")
     try:
-        here = ipaddress.ip_address(host.strip("[]")).is_loopback
+        here = ipaddress.ip_address(host).is_loopback
     except ValueError:
         here = False
     if not here:
@@ -236,7 +236,7 @@ def _place(given: str) -> str:
         )
     if not (port.isascii() and port.isdecimal() and len(port) < 6 and 0 < int(port) < 65_536):
         raise ModelError("configuration", f"{given!r} has no port.", "Give it, as 127.0.0.1:8080.")
-    return f"{host}:{int(port)}"
+    return f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"
 
 
 def _dicts(given: object) -> list[dict[str, Any]]:

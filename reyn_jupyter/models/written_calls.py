@@ -27,7 +27,7 @@ INVOKE = "invoke_action"
 
 _LONGEST = 200_000  # characters of a text that is read
 _LONGEST_CODE = 20_000  # characters of Python's calls
-_MOST_TAGS = 200  # that are looked at in one text
+_MOST_TAGS = 200  # that are looked at in one text; of a text that is calls as a whole, the calls
 _TAG = re.compile(re.escape(OPEN) + r"\s*")
 _CLOSED = re.compile(r"\s*" + re.escape(CLOSE))
 _OPENED_FENCE = re.compile(r"```\w*[ \t]*(\n|$)")
@@ -192,7 +192,10 @@ class CallFilter:
             self._on_text(piece)
             return
         self._held += piece
-        self._prose = self._prose or len(self._held) > _LONGEST or not may_become_calls(self._held)
+        # White space alone decides nothing, and looking at all of it again would take ever longer.
+        self._prose = (
+            self._prose or len(self._held) > _LONGEST or not (piece.isspace() or may_become_calls(self._held))
+        )
         if not self._prose:
             return
         heard = _before_tag(self._held) if self._within else len(self._held)
@@ -215,7 +218,7 @@ def _tagged(text: str) -> tuple[WrittenCall, ...]:
     calls: list[WrittenCall] = []
     rest = text
     while rest:
-        if not rest.startswith(OPEN):
+        if not rest.startswith(OPEN) or len(calls) >= _MOST_TAGS:
             return ()
         value, rest = _value(rest[len(OPEN) :])
         found = _of_value(value, marked=True)
@@ -237,7 +240,7 @@ def _mistral(text: str) -> tuple[WrittenCall, ...]:
     calls: list[WrittenCall] = []
     while body:
         named = _MISTRAL.match(body)
-        if named is None:
+        if named is None or len(calls) >= _MOST_TAGS:
             return ()
         value, rest = _value(body[named.end() :])
         calls.append(WrittenCall(named[1], value, True))
@@ -253,7 +256,7 @@ def _llama(text: str) -> tuple[WrittenCall, ...]:
         while body.startswith("{"):
             value, rest = _value(body)
             found = _of_value(value, marked=True)
-            if not found:
+            if not found or len(calls) >= _MOST_TAGS:
                 return ()
             calls += found
             body = rest.removeprefix(";").lstrip()
@@ -265,7 +268,7 @@ def _llama(text: str) -> tuple[WrittenCall, ...]:
     calls = []
     while text:
         named = _FUNCTION.match(text)
-        if named is None:
+        if named is None or len(calls) >= _MOST_TAGS:
             return ()
         value, rest = _value(named[2].strip() or "{}")
         if rest or not isinstance(value, dict):
@@ -406,20 +409,24 @@ def _of_object(value: Mapping[str, Any], marked: bool) -> WrittenCall | None:
             continue
         given = [other for other in others if other in value]
         if len(keys) == 1 + len(given) and (len(given) == 1 or (not given and marked)):
-            arguments = _arguments(value[given[0]] if given else None)
+            arguments = arguments_of(value[given[0]] if given else None)
             return None if arguments is None else WrittenCall(value[name], arguments, marked)
     return None
 
 
 def _call_of_action(value: Mapping[str, Any], marked: bool) -> WrittenCall | None:
-    arguments = _arguments(next((value[key] for key in ("args", *_ARGUMENTS) if key in value), None))
+    arguments = arguments_of(next((value[key] for key in ("args", *_ARGUMENTS) if key in value), None))
     if arguments is None:
         return None
     return WrittenCall(INVOKE, {"action_name": value["action_name"], "args": arguments}, True)
 
 
-def _arguments(given: object) -> dict[str, Any] | None:
-    """Return arguments as an object: as they are, from their JSON text, or none; None for anything else."""
+def arguments_of(given: object) -> dict[str, Any] | None:
+    """Return arguments as an object: as they are, from their JSON text, or none; None for anything else.
+
+    >>> arguments_of('{"path": "a"}'), arguments_of(None), arguments_of("a")
+    ({'path': 'a'}, {}, None)
+    """
     if given is None or given == "":
         return {}
     if isinstance(given, str):

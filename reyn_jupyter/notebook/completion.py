@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reyn_jupyter.notebook.verb import Suggestion, Verb
+    from reyn_jupyter.notebook.magic_line.verb import Suggestion, Verb
 
 LINE = re.compile(r"^\s*(?:[A-Za-z_][\w.]*\s*=\s*)?%reyn(?P<rest>\s.*)?$", re.DOTALL)
 CELL = re.compile(r"^\s*%%reyn(?P<rest>[ \t][^\n]*)?$")
@@ -65,7 +65,7 @@ def _mentioned(current: str) -> Found | None:
     mention = MENTION.search(current)
     if mention is None:
         return None
-    from reyn_jupyter.notebook.completers import described_actions
+    from reyn_jupyter.notebook.magic_line.completers import described_actions
 
     names = _starting(described_actions(_session()), mention.group(1))
     return mention.group(0), [replace(name, text=f"@{name.text}") for name in names]
@@ -73,7 +73,7 @@ def _mentioned(current: str) -> Found | None:
 
 def _words(rest: str, cell: bool) -> Found:
     from reyn_jupyter.notebook import verbs
-    from reyn_jupyter.notebook.options import fields_by_word
+    from reyn_jupyter.notebook.magic_line.options import fields_by_word
 
     parts = rest.split()
     fragment = "" if not rest or rest[-1:].isspace() else parts.pop()
@@ -101,7 +101,7 @@ def _words(rest: str, cell: bool) -> Found:
 
 def _loose(model: Any, words: list[str]) -> list[str]:
     """Return the positional ones among the words before the cursor."""
-    from reyn_jupyter.notebook.options import fields_by_word
+    from reyn_jupyter.notebook.magic_line.options import fields_by_word
 
     options = fields_by_word(model)
     loose = []
@@ -123,7 +123,7 @@ def _takes_value(model: Any, field: str) -> bool:
 def _described_verbs(fragment: str) -> list[Suggestion]:
     """Return the verbs that begin so with their summaries; others are not imported for it."""
     from reyn_jupyter.notebook import verbs
-    from reyn_jupyter.notebook.verb import Suggestion
+    from reyn_jupyter.notebook.magic_line.verb import Suggestion
 
     found = {name: verbs.find(name) for name in verbs.names() if name.startswith(fragment)}
     return [Suggestion(name, verb.summary if verb else "") for name, verb in found.items()]
@@ -134,15 +134,15 @@ def _with_prefix(prefix: str, given: Iterable[str | Suggestion]) -> list[Suggest
 
 
 def _suggestion(given: str | Suggestion) -> Suggestion:
-    from reyn_jupyter.notebook.verb import Suggestion
+    from reyn_jupyter.notebook.magic_line.verb import Suggestion
 
     return Suggestion(given) if isinstance(given, str) else given
 
 
 def _values(verb: Verb, field: str, loose: list[str], value: str) -> Sequence[str | Suggestion]:
     """Return what an option may take; of several with commas between them the last is completed."""
-    from reyn_jupyter.notebook import completers as shared
-    from reyn_jupyter.notebook.options import choices
+    from reyn_jupyter.notebook.magic_line import completers as shared
+    from reyn_jupyter.notebook.magic_line.options import choices
 
     if field in verb.values:
         before = value[: value.rfind(",") + 1]

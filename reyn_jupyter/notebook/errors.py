@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.sessions.error_sentence import error_sentence, payload_list
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secrets import environment_redaction
-from reyn_jupyter.support.text import did_you_mean
+from reyn_jupyter.support.text import did_you_mean, end_sentence
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
 _LINE = 600
 _LINES = 40  # a message may bring a short diff along
 _TOGETHER = 300  # characters that message and hint may have on one line
 _SUGGESTED = 3  # names that are suggested
-_INVALID = 4  # arguments that are named as wrong
 _CATEGORIES = 20  # categories that are listed
 
 
@@ -54,7 +54,7 @@ class ReynError(UserError):
         """Return the exception for an error payload, in a person's terms."""
         if isinstance(payload, str):
             return cls(payload, debug=debug, lines=lines)
-        return cls(sentence(payload), way_on(payload), debug=debug, lines=lines)
+        return cls(error_sentence(payload), way_on(payload), debug=debug, lines=lines)
 
     def __str__(self) -> str:
         return sanitize(f"{self.message} {self.hint}".strip())
@@ -79,6 +79,7 @@ class ReynInterrupt(KeyboardInterrupt):
 
 def _render_lines(message: str, hint: str) -> list[str]:
     """Return message and hint on one line where they fit, else on lines of their own."""
+    message = end_sentence(message) if hint else message
     together = sanitize(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
         return [together]
@@ -86,33 +87,16 @@ def _render_lines(message: str, hint: str) -> list[str]:
     return [visible(line) for line in Look(redact=environment_redaction()).lines(lines[:_LINES], _LINE)]
 
 
-def sentence(payload: Mapping[str, Any]) -> str:
-    """Return what happened and why, of an error payload.
-
-    Example:
-        >>> sentence({"error": "Invalid arguments for 'f'", "invalid": [{"path": "/n", "message": "is required"}]})
-        "Invalid arguments for 'f': n is required."
-    """
-    said = str(payload.get("error") or "It failed")
-    wrong = [_argument(item) for item in _list(payload, "invalid") if isinstance(item, Mapping)]
-    if wrong and "reason" not in payload:
-        more = f"; and {len(wrong) - _INVALID} more" if len(wrong) > _INVALID else ""
-        said = f"{said.rstrip('.')}: {'; '.join(wrong[:_INVALID])}{more}"
-    elif payload.get("reason") and not _list(payload, "suggestions"):
-        said = f"{_end_sentence(said)} {payload['reason']}"
-    return _end_sentence(said)
-
-
 def way_on(payload: Mapping[str, Any]) -> str:
     """Return what to try instead, in a person's terms; "" when there is nothing to say."""
-    suggestions = [str(name) for name in _list(payload, "suggestions")[:_SUGGESTED]]
+    suggestions = [str(name) for name in payload_list(payload, "suggestions")[:_SUGGESTED]]
     redirects = payload.get("redirects")
     if isinstance(redirects, Mapping) and redirects:
         return "Renamed: " + ", ".join(f"{old} → {new}" for old, new in redirects.items()) + "."
     if suggestions:
         return did_you_mean(suggestions)
     if "valid_categories" in payload:
-        return f"Categories: {', '.join(map(str, _list(payload, 'valid_categories')[:_CATEGORIES]))}."
+        return f"Categories: {', '.join(map(str, payload_list(payload, 'valid_categories')[:_CATEGORIES]))}."
     if "suggestions" in payload:
         return "%reyn list shows what there is."
     if "invalid" in payload:
@@ -120,20 +104,3 @@ def way_on(payload: Mapping[str, Any]) -> str:
     if str(payload.get("error", "")).startswith("Denied"):
         return "%reyn approvals shows the rules."
     return str(payload.get("hint") or "")
-
-
-def _argument(item: Mapping[str, Any]) -> str:
-    name = str(item.get("path", "")).lstrip("/").replace("/", ".")
-    message = str(item.get("message", "is wrong"))
-    joint = " " if message.startswith(("is ", "must ", "has ")) else ": "
-    return f"{name}{joint}{message}" if name else message
-
-
-def _list(payload: Mapping[str, Any], key: str) -> list[Any]:
-    value = payload.get(key)
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _end_sentence(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."

@@ -77,7 +77,7 @@ def export(path: str | Path, *objects: object, title: str | None = None, content
         return _spans(file, objects, content)
     if ending == ".md":
         return _markdown(file, objects)
-    entries, shown = _entries(objects)
+    entries, shown = _entries(objects, title)
     written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     note = f"Written by reyn-jupyter {package_version()} on {written}. It loads nothing from anywhere."
     try:
@@ -167,9 +167,9 @@ def _card(file: Path, size: int, shown: list[str]) -> Card:
     return Card("export", "Exported", facts, data={"path": str(file), "bytes": size})
 
 
-def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
+def _entries(objects: tuple[object, ...], title: str | None) -> tuple[list[PageEntry], list[str]]:
     """Return the objects as a page holds them, and what each is called."""
-    from reyn_jupyter.notebook.mimebundle import live_of
+    from reyn_jupyter.notebook.displays.mimebundle import live_of
     from reyn_jupyter.notebook.render.displayables import view
     from reyn_jupyter.notebook.render.hosts.html import to_html
     from reyn_jupyter.notebook.render.hosts.page import PageEntry
@@ -179,7 +179,8 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     from reyn_jupyter.sessions.assembly import ENGINE
     from reyn_jupyter.support.secrets import environment_redaction
 
-    entries, shown = [], []
+    entries: list[PageEntry] = []
+    shown: list[str] = []
     room = MOST_BYTES
     for each in objects:
         live = live_of(each)
@@ -188,8 +189,10 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
         room -= len(json.dumps(answers, ensure_ascii=False))
         limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
         snapshot = to_snapshot(made, current.SESSION_ID, live if answers else None, limit)
-        entries.append(PageEntry(snapshot, to_html(made), answers))
-        shown.append(_title(each) or made.title)
+        question = _title(each)
+        heading = question if question != (title or (shown[0] if shown else question)) else ""
+        entries.append(PageEntry(snapshot, to_html(made), answers, heading))
+        shown.append(question or made.title)
     return entries, shown
 
 

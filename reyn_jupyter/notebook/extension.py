@@ -97,7 +97,7 @@ def _line_and_cell(shell: Any) -> Any:
 
 
 def _new_cell(info: Any = None) -> None:
-    live = sys.modules.get("reyn_jupyter.notebook.updating_display")
+    live = sys.modules.get("reyn_jupyter.notebook.displays.updating_display")
     if live is not None:
         live.forget_silenced()
 
@@ -123,7 +123,7 @@ def _comm_opened(comm: Any, message: Any) -> None:
 
 
 def _displays(shell: Any) -> None:
-    from reyn_jupyter.notebook.ipython_formatters import display_by_name, register
+    from reyn_jupyter.notebook.displays.ipython_formatters import display_by_name, register
     from reyn_jupyter.notebook.render.displayables import DISPLAYABLES
 
     register(shell)
@@ -135,20 +135,20 @@ def _displays(shell: Any) -> None:
 
 
 def _skip_silenced(shown: object) -> None:
-    live = sys.modules.get("reyn_jupyter.notebook.updating_display")
+    live = sys.modules.get("reyn_jupyter.notebook.displays.updating_display")
     if live is None:
         raise NotImplementedError  # IPython's word for: show it in the ordinary way
     live.skip_silenced(shown)
 
 
 def _print_frame(frame: Any, printer: Any, cycle: bool) -> None:
-    from reyn_jupyter.notebook.updating_display import print_frame
+    from reyn_jupyter.notebook.displays.updating_display import print_frame
 
     print_frame(frame, printer, cycle)
 
 
 def _card(shell: Any) -> ProgressListener | None:
-    from reyn_jupyter.notebook.updating_display import study_card
+    from reyn_jupyter.notebook.displays.updating_display import study_card
 
     return study_card(shell)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 import traceback
 from typing import Any
 
@@ -11,17 +12,20 @@ from reyn_jupyter.guard.file_restore import UndoRefusedError
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.notebook import verbs
-from reyn_jupyter.notebook.corrected_calls import LABEL
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
-from reyn_jupyter.notebook.options import Options, parse, parse_leading
+from reyn_jupyter.notebook.magic_line.corrected_calls import LABEL
+from reyn_jupyter.notebook.magic_line.options import Options, parse, parse_leading
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.notebook.shell_state import shell_state
-from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
-from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.support.text import shorten
+
+_MODEL_OPTION = re.compile(r"(?:^|\s)(?:-m|--model)(?:\s+|=)([^\s\"']+)")
 
 # Errors whose own words are for the person; any other one is named by its type.
 PLAIN = (
@@ -111,7 +115,9 @@ def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
     if word in ("--help", "-h"):
         return _find_verb("help"), ""
     if word.startswith("-"):
-        raise ReynError("A verb comes before its options.", 'For example: %reyn ask -m offline "…"')
+        named = _MODEL_OPTION.search(line)
+        example = f'%reyn ask -m {shorten(named.group(1), 80) if named else "offline"} "…"'
+        raise ReynError("A verb comes before its options.", f"For example: {example}")
     if cell is not None and verbs.find(word) is None and verbs.meant(word) is None:
         raise ReynError(
             f"There is no verb {word!r}.",

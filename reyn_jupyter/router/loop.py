@@ -15,21 +15,21 @@ from typing import Any
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
-from reyn_jupyter.models.wire import metering
-from reyn_jupyter.router.answer_support import doubt_of
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.fit_context import ContextLengths
-from reyn_jupyter.router.forced_choice import Attempt, ForcedChoice, Known
-from reyn_jupyter.router.history import History, Reader, Turn, condense
+from reyn_jupyter.models.providers.wire import metering
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.context.fit_context import ContextLengths
+from reyn_jupyter.router.context.history import History, Reader, Turn, condense
 from reyn_jupyter.router.model_call import ModelCaller, Reply, TurnState, sends_of
-from reyn_jupyter.router.prompt import IDENTITY
-from reyn_jupyter.router.reflection_offer import reflection_offer
 from reyn_jupyter.router.repeats import CLOSED, CLOSING, NO_ANSWER, Repeats
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.reply.answer_support import doubt_of
+from reyn_jupyter.router.reply.text_calls import QUOTED, text_calls
+from reyn_jupyter.router.request.forced_choice import Attempt, ForcedChoice, Known
+from reyn_jupyter.router.request.prompt import IDENTITY
+from reyn_jupyter.router.request.reflection_offer import reflection_offer
+from reyn_jupyter.router.request.router_options import RouterOptions
+from reyn_jupyter.router.request.surface import Offer
 from reyn_jupyter.router.seen_parts import attachments_of
 from reyn_jupyter.router.short_errors import in_short
-from reyn_jupyter.router.surface import Offer
-from reyn_jupyter.router.text_calls import QUOTED, text_calls
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.router.two_steps import SAID_AGAIN, Stage, TwoSteps, forget_choice
@@ -172,7 +172,7 @@ class RouterLoop:
             hint = f"Raise {error.name}, or ask for less."
             state.status, state.error, state.hint = "limit", str(error), hint
         except ModelError as error:
-            state.status, state.error, state.hint = "error", error.message, error.hint
+            self._failed(state, error)
         except Exception as error:  # a fault of ours still ends the run's log and keeps the history valid
             state.status, state.error = "error", f"{type(error).__name__}: {text_of(error)}"
             self._end(state, run, budget, cell, at)
@@ -246,7 +246,7 @@ class RouterLoop:
                     return
             elif reply.raw.text.strip():
                 may_ask = state.step + budget.inner_steps < most
-                ask_again = self._doubts(state, reply.kept.text, prefix, run, may_ask=may_ask)
+                ask_again = self._doubts(state, reply, prefix, run, may_ask=may_ask)
                 if ask_again is None:
                     self._answered(state, reply)
                     return
@@ -267,13 +267,24 @@ class RouterLoop:
         if reply.raw.finish_reason == "length":
             state.notes.append(CUT_OFF)
 
+    def _failed(self, state: TurnState, error: ModelError) -> None:
+        """End a turn whose model failed: with its error, or with the answer that it was asked for again."""
+        if state.doubted is None:
+            state.status, state.error, state.hint = "error", error.message, error.hint
+            return
+        reply, note = state.doubted
+        state.helped["unsupported"] += 1
+        why = self._services.redactor.text(error.message)
+        state.notes += [note, f"it was asked for once more, and that failed: {why}"]
+        self._answered(state, reply)
+
     def _doubts(
-        self, state: TurnState, answer: str, prefix: Prefix, run: Run, *, may_ask: bool
+        self, state: TurnState, reply: Reply, prefix: Prefix, run: Run, *, may_ask: bool
     ) -> Message | None:
         """Return what asks once more for an answer that nothing supports; None where it stands, marked or not."""
         if not self._options.check_support:
             return None
-        doubt = doubt_of(answer, prefix.messages[1:], state.messages, run)
+        doubt = doubt_of(reply.kept.text, prefix.messages[1:], state.messages, run)
         if doubt is None:
             return None
         if state.helped["asked_again"] or not may_ask:
@@ -281,6 +292,7 @@ class RouterLoop:
             state.notes.append(doubt.note)
             return None
         state.helped["asked_again"] += 1
+        state.doubted = reply, doubt.note
         return Message("user", doubt.question)
 
     def _decide_search(self) -> None:
@@ -339,7 +351,11 @@ class RouterLoop:
                 raise
             return None
         reply, flags = await self._with_text_calls(state, reply, prefix, stage.offer, run)
-        return (reply, flags) if choice is None or choice.kept(reply.raw) else None
+        if choice is not None and not choice.kept(reply.raw):
+            return None
+        if flags:
+            state.helped["text_calls"] += len(reply.raw.tool_calls)
+        return reply, flags
 
     def _choice(self, forced: str | None, before: ForcedChoice | None) -> ForcedChoice | None:
         """Return the choice of a forced tool, the one before where that is being made still; None without one."""
@@ -417,7 +433,6 @@ class RouterLoop:
             state.notes.append(QUOTED)
         if not found.calls:
             return reply, ()
-        state.helped["text_calls"] += len(found.calls)
         return await self._caller.kept(replace(reply.raw, text="", tool_calls=found.calls)), ("from_text",)
 
     def _interrupted(self, state: TurnState, run: Run) -> None:

@@ -28,19 +28,19 @@ from reyn_jupyter.models.base import (
     ToolSet,
     media_taken,
 )
-from reyn_jupyter.models.prices import Price
-from reyn_jupyter.models.providers import first_word_patience
+from reyn_jupyter.models.providers.prices import Price
+from reyn_jupyter.models.providers.provider_facts import first_word_patience
+from reyn_jupyter.models.providers.wire import metering_call
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
-from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.models.written_calls import CallFilter
-from reyn_jupyter.router import prompt as prompts
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.fit_context import ContextFitter, ContextLengths, Fitted, reply_tokens
-from reyn_jupyter.router.forced_choice import Attempt, Known
-from reyn_jupyter.router.normalize_reply import readable
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.context.fit_context import ContextFitter, ContextLengths, Fitted, reply_tokens
 from reyn_jupyter.router.repeats import Repeats
-from reyn_jupyter.router.router_options import RouterOptions
-from reyn_jupyter.router.surface import Offer, make_offer
+from reyn_jupyter.router.reply.normalize_reply import readable
+from reyn_jupyter.router.request import prompt as prompts
+from reyn_jupyter.router.request.forced_choice import Attempt, Known
+from reyn_jupyter.router.request.router_options import RouterOptions
+from reyn_jupyter.router.request.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import (
@@ -90,7 +90,8 @@ class TurnState:
     """The state of a turn: its messages, how many of them were logged, how it ends.
 
     `pending` are its tool calls without a result; `answer` is redacted. `helped` counts how the model was helped;
-    `repeats` is what ran, where repeated calls are to be held.
+    `repeats` is what ran, where repeated calls are to be held; `doubted` is an answer that was asked for once more, and
+    what is noted of it where it stands.
     """
 
     messages: list[Message]
@@ -105,6 +106,7 @@ class TurnState:
     notes_if_sent: tuple[str, ...] = ()
     helped: Counter[Help] = field(default_factory=Counter)
     repeats: Repeats | None = None
+    doubted: tuple[Reply, str] | None = None
 
     @property
     def is_stuck(self) -> bool:

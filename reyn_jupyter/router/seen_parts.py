@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from reyn_jupyter.models.attachments import is_sendable
 from reyn_jupyter.models.base import Attachment, Medium
+from reyn_jupyter.models.providers.attachments import is_sendable
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.outputs.parts.stored_parts import PartEntry, entries_in
 from reyn_jupyter.runtime.run import Outcome

@@ -15,9 +15,9 @@ from typing import Any
 
 from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
 from reyn_jupyter.models.base import Attachment, Message, ToolCall
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.router.model_call import LARGE, Reply, TurnState
-from reyn_jupyter.router.normalize_reply import distinct, sendable
+from reyn_jupyter.router.reply.normalize_reply import distinct, sendable
 from reyn_jupyter.runtime.call.invoke import PlannedCall
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.record.events import ActionFinished, Flag

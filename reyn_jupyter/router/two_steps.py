@@ -16,8 +16,8 @@ from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
 from reyn_jupyter.catalog.wrapper_specs import ANSWER, OTHER, choose_spec
 from reyn_jupyter.models.base import Message, ToolSet
 from reyn_jupyter.router.model_call import TurnState
-from reyn_jupyter.router.surface import Offer, direct_tool
-from reyn_jupyter.runtime.record.events import ActionResolved
+from reyn_jupyter.router.request.surface import Offer, direct_tool
+from reyn_jupyter.runtime.record.events import ActionResolved, ModelReplied
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ActionSearch
 from reyn_jupyter.support.encoding import clip
@@ -67,6 +67,7 @@ class TwoSteps:
         self._page = 0
         self._seen = 0  # events of the run
         self._acted = False
+        self._closing = False  # whether the model chose to answer, and has not done so yet
         self._again = False  # whether the chosen action was called with arguments that do not fit
 
     async def stage(self, state: TurnState, run: Run) -> Stage:
@@ -78,7 +79,8 @@ class TwoSteps:
         if discovery.chosen == OTHER:
             self._page, discovery.chosen = self._page + 1, None
         if discovery.chosen == ANSWER:
-            discovery.chosen = None
+            discovery.chosen, self._closing = None, True
+        if self._closing:
             return Stage(self._choice(run, state), closing=True)
         action = run.snapshot.named(discovery.chosen) if discovery.chosen is not None else None
         if action is not None:
@@ -90,6 +92,8 @@ class TwoSteps:
         """Note what was called since the last look: once an action has run, the model may answer, or choose again."""
         new = run.log.events[self._seen :]
         self._seen += len(new)
+        if any(isinstance(event, ModelReplied) and event.error is None for event in new):
+            self._closing = False
         made = [event for event in new if isinstance(event, ActionResolved)]
         acts = [event for event in made if event.wrapper not in (CHOOSE, "inspect")]
         if not acts:

@@ -56,7 +56,7 @@ class Discovery:
 
 
 class RecordedCalls(Protocol):
-    """The calls of an earlier run, for a replay (`sessions.replay`)."""
+    """The calls of an earlier run, for a replay (`sessions.runs.replay`)."""
 
     def runs_again(self, step: int, repeatable: bool) -> bool: ...
     def take(self, name: str, arguments: Any) -> Outcome | None: ...

@@ -30,6 +30,7 @@ from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
 from reyn_jupyter.search.index_state import BuildProgress, IndexState
 from reyn_jupyter.search.index_updates import FEW, BackgroundBuild, BuildTask
 from reyn_jupyter.search.ranking.language import is_english
+from reyn_jupyter.search.ranking.tokens import cut_note, cut_query, runs
 from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -178,17 +179,19 @@ class ActionEmbeddingIndex:
     def _find(
         self, snapshot: CatalogSnapshot, query: str, limit: int, categories: Collection[str] | None
     ) -> Found:
+        query, cut = cut_query(query), cut_note(query)
         embedder = self._in_force.embedder
         coverage = self._covering.bring(snapshot, self._in_force.key)
         index = self._covering.index(coverage, embedder, final=self._building is None)
         meaning, note = coverage.indexed > 0, self._lack(coverage)
-        if meaning:
+        if meaning and runs(query):  # what has no word is not found by meaning
             meaning, unread = self._embeds(index, query, embedder)
             note = unread or note
         if not (meaning and embedder is not None and not embedder.english_only):
             note = " ".join(filter(None, (note, _language(index, query))))
         if coverage.indexed and not meaning:
             index = self._covering.words(coverage, index)
+        note = " ".join(filter(None, (cut, note)))
         answer = index.answer(query, limit, categories=categories or None)
         hits = ((snapshot.get(ActionName.parse(name)), score) for name, score in answer.hits)
         return Found(

@@ -39,10 +39,10 @@ from reyn_jupyter.outputs.blobs.adapted_store import adapt_store
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.fit_context import ContextLengths
-from reyn_jupyter.router.forced_choice import Known
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.context.conversation import Conversation
+from reyn_jupyter.router.context.fit_context import ContextLengths
+from reyn_jupyter.router.request.forced_choice import Known
+from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
 from reyn_jupyter.runtime.access.live_notebook import LIVE_NOTEBOOK
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource

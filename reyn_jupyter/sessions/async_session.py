@@ -27,11 +27,11 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.sessions import replay, run_lifecycle
 from reyn_jupyter.sessions.action_rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.assembly import ENGINE, Parts, keep_out_of_git
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, CatalogExplorer, Inspection, Result
-from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
+from reyn_jupyter.sessions.runs import replay, run_lifecycle
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions, check_question
 
 T = TypeVar("T")
 Categories = str | Sequence[str] | None
@@ -90,6 +90,8 @@ class AsyncSession:
             try:
                 action = find(snapshot, name)
             except UnknownActionError as error:
+                if (held := parts.workflows.held_back_action(str(name))) is not None:
+                    return ActionCard(parts.redactor.value({"error": held.message, "hint": held.hint}))
                 return ActionCard(parts.redactor.value(error.payload_for_person))
             payload = describe_action(snapshot, action.name, answer_bytes=parts.settings.outputs.answer_bytes)
             return ActionCard(

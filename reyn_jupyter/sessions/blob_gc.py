@@ -31,14 +31,13 @@ def collect(
             "blobs", f"{type(store).__name__} cannot be collected from here", (("removed", "nothing"),)
         )
     # The runs after the blobs: one that begins in another kernel meanwhile has no blob among these.
-    now, infos = time.time(), store.list()
+    infos = store.list()
     unlimited = max_age_days is None and max_bytes is None
     kept = set(keep or ())
     if keep is None or unlimited:
         kept |= {*parts.runs.ids(), *parts.runs.inner_ids()}
     goners = collectable(
         infos,
-        now=now,
         max_age=-math.inf if unlimited else None if max_age_days is None else max_age_days * _DAY,
         max_bytes=max_bytes,
         keep=lambda info: info.run in kept or info.id in kept or (info.run is None and unlimited),

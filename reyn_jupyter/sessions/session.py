@@ -13,27 +13,26 @@ from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.access.mcp_access import McpServerSource
 from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import (
-    corpora_overview,
-    embeddings,
-    memory_overview,
-    overview,
-    peer_overview,
-    tool_overview,
-)
-from reyn_jupyter.sessions import undo as restoring
 from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
-from reyn_jupyter.sessions.background_run import KEPT, BackgroundRun
 from reyn_jupyter.sessions.blob_lookup import blob_named
 from reyn_jupyter.sessions.exit import release_at_exit
+from reyn_jupyter.sessions.overviews import (
+    corpora_overview,
+    index_overview,
+    memory_overview,
+    peer_overview,
+    session_overview,
+    tool_overview,
+)
+from reyn_jupyter.sessions.overviews.server_overview import server_table
 from reyn_jupyter.sessions.result_objects import (
     ActionCard,
     ActionTable,
@@ -43,11 +42,12 @@ from reyn_jupyter.sessions.result_objects import (
     Result,
     Table,
 )
-from reyn_jupyter.sessions.run_lifecycle import turn
-from reyn_jupyter.sessions.server_overview import server_table
+from reyn_jupyter.sessions.runs import undo as restoring
+from reyn_jupyter.sessions.runs.background_run import KEPT, BackgroundRun
+from reyn_jupyter.sessions.runs.run_lifecycle import turn
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions, check_question
 from reyn_jupyter.sessions.serving.serve import serve_session
-from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
-from reyn_jupyter.sessions.workflows import Workflows
+from reyn_jupyter.sessions.workflows.session_workflows import Workflows
 
 T = TypeVar("T")
 
@@ -163,7 +163,7 @@ class Session:
     @property
     def embeddings(self) -> Card:
         """The index by which actions are searched by meaning: class, who embeds, how many actions have a vector."""
-        return _run(embeddings.status(self.parts))
+        return _run(index_overview.status(self.parts))
 
     def build_embeddings(self, on_event: OnEvent = None) -> Card:
         """Give every action a vector. A provider's class is built, and paid for, by this call alone.
@@ -175,11 +175,11 @@ class Session:
             EmbeddingClassError: the class is switched off or wrong; says what to do.
             IndexStoreError: the vectors could not be kept. ModelError: the provider failed. What was built is kept.
         """
-        return ENGINE.run(embeddings.build(self.parts), on_event)
+        return ENGINE.run(index_overview.build(self.parts), on_event)
 
     def clear_embeddings(self) -> Card:
         """Drop every vector, of every class. Raises IndexStoreError."""
-        return _run(embeddings.clear(self.parts))
+        return _run(index_overview.clear(self.parts))
 
     # Documents
 
@@ -434,7 +434,7 @@ class Session:
 
     def dry(self, prompt: str, **options: Any) -> Card:
         """Estimate what `ask` would offer, send and cost at most; no model is called. Options as for `ask`."""
-        from reyn_jupyter.sessions.cost_estimate import dry
+        from reyn_jupyter.sessions.runs.cost_estimate import dry
 
         return ENGINE.run(dry(self.parts, check_question(prompt), TurnOptions(**options)))
 
@@ -448,7 +448,7 @@ class Session:
         on_event: OnEvent = None,
     ) -> Trace:
         """Replay a run with the action results from its record; see `%reyn help replay`."""
-        from reyn_jupyter.sessions.replay import replay
+        from reyn_jupyter.sessions.runs.replay import replay
 
         return ENGINE.run(replay(self.parts, run, model, from_step, approve), on_event)
 
@@ -457,12 +457,12 @@ class Session:
     @property
     def runs(self) -> Table:
         """The runs of this workspace, newest first."""
-        return overview.runs(self.parts)
+        return session_overview.runs(self.parts)
 
     @property
     def blobs(self) -> Table:
         """The stored blobs, newest first."""
-        return overview.blobs(self.parts)
+        return session_overview.blobs(self.parts)
 
     def blob(self, wanted: str) -> Blob:
         """Return a stored blob, by its id or any unique part of it; ``[blob:…]`` and "last" are taken too.
@@ -501,7 +501,7 @@ class Session:
         return self.events_of(None)
 
     def events_of(self, run: str | int | None = None) -> Table:
-        return overview.events(self.parts, run)
+        return session_overview.events(self.parts, run)
 
     def trace(self, run: str | int | None = None) -> Trace:
         """Return a run by any unique part of its id, or the last one. Raises RunNotFoundError."""
@@ -532,7 +532,7 @@ class Session:
     @property
     def history(self) -> Table:
         """The turns of the conversation."""
-        return overview.history(self.parts)
+        return session_overview.history(self.parts)
 
     def drop(self, number: int) -> Table:
         """Take turn `number` (1-based) out of the conversation."""
@@ -595,7 +595,7 @@ class Session:
     @property
     def config(self) -> Table:
         """The effective settings and where each came from."""
-        return overview.config(self.parts)
+        return session_overview.config(self.parts)
 
     def configure(self, key: str, value: Any) -> Table:
         """Change one setting for this session. Raises ConfigError with the nearest key."""
@@ -605,7 +605,7 @@ class Session:
     @property
     def models(self) -> Table:
         """The models that are configured, their tier, where requests go, and whether their key is set."""
-        return overview.models(self.parts)
+        return session_overview.models(self.parts)
 
     def find_models(self, *addresses: str, quick: bool = False) -> Table:
         """Find servers of models on this machine, and try what their models can do with tiny requests.
@@ -623,12 +623,12 @@ class Session:
         Raises:
             ModelError: an address is none, or one of another machine.
         """
-        return _run(overview.found_models(addresses, quick))
+        return _run(session_overview.found_models(addresses, quick))
 
     @property
     def approvals(self) -> Table:
         """The open questions, the patterns that are always allowed, and the rules of the configuration."""
-        return overview.approvals(self.parts)
+        return session_overview.approvals(self.parts)
 
     @property
     def mcp(self) -> Table:
@@ -637,7 +637,7 @@ class Session:
 
     def trust(self) -> Card:
         """Trust this workspace's ``reyn.yaml``, ``.mcp.json`` and memories as they are now."""
-        return overview.trust(self.parts)
+        return session_overview.trust(self.parts)
 
     def python(self, switch: Literal["on", "off"] | None = None) -> Card:
         """Let models propose Python code for this kernel, or no more; only say which it is when None.
@@ -646,16 +646,16 @@ class Session:
         """
         if switch not in ("on", "off", None):
             raise ValueError(f'python is switched "on" or "off", not {switch!r}')
-        return overview.python(self.parts, switch)
+        return session_overview.python(self.parts, switch)
 
     def surface(self) -> Table:
         """Return the tokens that each surface costs for this catalog."""
-        return overview.surface(self.parts, self.catalog)
+        return session_overview.surface(self.parts, self.catalog)
 
     @property
     def status(self) -> Card:
         """The state of the session: workspace, model, catalog, conversation, and what to try next."""
-        return overview.status(self.parts, self.catalog)
+        return session_overview.status(self.parts, self.catalog)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Model
-from reyn_jupyter.models.providers import is_local
-from reyn_jupyter.router.conversation import Conversation, TurnPlace
-from reyn_jupyter.router.history import Disclosure, Reader
+from reyn_jupyter.models.providers.provider_facts import is_local
+from reyn_jupyter.router.context.conversation import Conversation, TurnPlace
+from reyn_jupyter.router.context.history import Disclosure, Reader
 from reyn_jupyter.runtime.record.events import RequestSent
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.support.text import count, enumerate_words

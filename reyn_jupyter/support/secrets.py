@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.support.key_shapes import SHAPES, KeyShape, key_spans
 from reyn_jupyter.support.secret_names import secret_variable
-from reyn_jupyter.support.spellings import DECODERS, Reading, Spellings
+from reyn_jupyter.support.spellings import DECODERS, DecodedText, Spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -236,7 +236,9 @@ class Redactor:
         if not spans:
             return text, []
         for _ in range(_PASSES):
-            redacted = Reading(text, ((span.start, span.end, f"[redacted:{span.name}]") for span in spans))
+            redacted = DecodedText(
+                text, ((span.start, span.end, f"[redacted:{span.name}]") for span in spans)
+            )
             # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
             more = self.spans(redacted.text)
             if not more:
@@ -249,7 +251,7 @@ class Redactor:
             start, taken = span.start + longer, text[span.start : span.end]
             longer += len(f"[redacted:{span.name}]") - len(taken)
             marks.append((SecretSpan(start, span.end + longer, span.name), taken))
-        return Reading(
+        return DecodedText(
             text, ((each.start, each.end, f"[redacted:{each.name}]") for each in spans)
         ).text, marks
 
@@ -339,7 +341,7 @@ class _Secrets:
     def found_in(self, text: str) -> list[SecretSpan]:
         """Return the secrets in a text as it stands and as it reads once it is decoded; they may overlap."""
         found = self._read(text, ()) if _matches(self._hint, text) else []
-        way: list[Callable[[], Reading]] = []
+        way: list[Callable[[], DecodedText]] = []
         for decoded, read in self._spellings.layers(text):
             way.append(read)
             if not _matches(self._hint, decoded):

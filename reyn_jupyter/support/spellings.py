@@ -1,9 +1,9 @@
 """Texts as they read once their escapes are decoded, with the way back to the place that each character came from.
 
-Invariant: what is found in a decoded text is found in the text itself: `Reading.source` gives the characters that spell
-it. One table says what is decoded: escapes of JSON and of programs, percent signs, HTML's entities, doubled quotes,
-colours of a terminal, hidden characters, the line ends of wrapped base64. A text that is escaped twice is decoded
-twice.
+Invariant: what is found in a decoded text is found in the text itself: `DecodedText.source` gives the characters that
+spell it. One table says what is decoded: escapes of JSON and of programs, percent signs, HTML's entities, doubled
+quotes, colours of a terminal, hidden characters, the line ends of wrapped base64. A text that is escaped twice is
+decoded twice.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ DECODERS: tuple[Decoder, ...] = (
 )
 
 
-class Reading:
+class DecodedText:
     """A text in which some parts stand for others.
 
     Args:
@@ -164,8 +164,8 @@ class Spellings:
         by = {character: decoder.decode for decoder in chosen for character in decoder.begins}
         self._decode = lru_cache(4096)(lambda spelling: by[spelling[0]](spelling))
 
-    def layers(self, text: str) -> Iterator[tuple[str, Callable[[], Reading]]]:
-        """Yield a text decoded once, twice and so on, each with a function that makes its `Reading`."""
+    def layers(self, text: str) -> Iterator[tuple[str, Callable[[], DecodedText]]]:
+        """Yield a text decoded once, twice and so on, each with a function that makes its `DecodedText`."""
         for _ in range(_DEEPEST):
             decoded = self._pattern.sub(lambda match: self._decode(match[0]), text)
             if decoded == text:
@@ -173,7 +173,7 @@ class Spellings:
             yield decoded, lambda text=text: self._reading(text)  # type: ignore[misc]
             text = decoded
 
-    def _reading(self, text: str) -> Reading:
-        return Reading(
+    def _reading(self, text: str) -> DecodedText:
+        return DecodedText(
             text, ((*match.span(), self._decode(match[0])) for match in self._pattern.finditer(text))
         )

@@ -12,6 +12,25 @@ LONGEST_COMPARED = 100  # characters of a name; difflib's cost grows with the pr
 ALIKE = 0.5  # difflib's ratio from which on a name may be what was meant
 
 
+def argument_name(pointer: str) -> str:
+    """Return the argument that a JSON pointer leads to, as people write it.
+
+    >>> argument_name("/price"), argument_name("/rows/0"), argument_name("")
+    ('price', 'rows.0', '')
+    """
+    return pointer.lstrip("/").replace("/", ".")
+
+
+def end_sentence(text: str) -> str:
+    """Return a text that ends as a sentence does.
+
+    >>> end_sentence("no such file "), end_sentence("Which one?")
+    ('no such file.', 'Which one?')
+    """
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: ``1 row``, ``1,000 rows``.
 

@@ -23,9 +23,10 @@ from opentelemetry.semconv.attributes import server_attributes as server
 from opentelemetry.semconv.schemas import Schemas
 
 from reyn_jupyter.catalog.names import CHOOSE, WRAPPERS
-from reyn_jupyter.models.providers import provider_name
+from reyn_jupyter.models.providers.provider_facts import provider_name
 from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RequestSent
-from reyn_jupyter.runtime.record.trace import Call, Step, Trace
+from reyn_jupyter.runtime.record.run_steps import Call, Step
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.network.hosts import HostError, read_host
 from reyn_jupyter.support.text import shorten
 
@@ -80,6 +81,7 @@ _OF_AGENTS = frozenset(
 # Reasons to finish whose name in the conventions' schema of messages is another one than OpenAI's.
 _FINISH = {"tool_calls": "tool_call", "function_call": "tool_call"}
 _UNKNOWN = "unknown"
+_LARGEST = 2**63  # whole numbers of spans have 64 bits
 _NAME = re.compile(r"[\w.-]{1,128}")
 _CODE = re.compile(r"[A-Za-z0-9_]{1,60}")
 _WRAPPERS = frozenset({*WRAPPERS, CHOOSE})
@@ -343,7 +345,7 @@ def _parameters(given: Mapping[str, Any]) -> Attributes:
     found: Attributes = {}
     for name, (attribute, kind) in _PARAMETERS.items():
         value = given.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST:
             found[attribute] = kind(value)
     stops = given.get("stop")
     stops = [stops] if isinstance(stops, str) else stops

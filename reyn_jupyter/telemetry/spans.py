@@ -29,7 +29,9 @@ except ModuleNotFoundError as error:
         f"Runs as OpenTelemetry spans need {error.name}: pip install 'reyn-jupyter[otel]'", name=error.name
     ) from error
 
-from reyn_jupyter.runtime.record.trace import Call, Step, Trace
+from reyn_jupyter.runtime.record.run_steps import Call, Step
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.versions import version_of
 from reyn_jupyter.telemetry import conventions
 from reyn_jupyter.telemetry.conventions import Attributes
@@ -152,10 +154,10 @@ class _Projection:
     ) -> ReadableSpan:
         if error is not None:
             attributes = {**attributes, ERROR_TYPE: error}
-        status = Status(StatusCode.ERROR, self.redact(why) if why and self.content else None)
+        status = Status(StatusCode.ERROR, self._text(why) if why and self.content else None)
         start, end = map(_nanoseconds, times)
         return ReadableSpan(
-            self.redact(name),
+            self._text(name),
             context,
             parent,
             self.resource,
@@ -171,8 +173,12 @@ class _Projection:
         self, value: str | bool | int | float | tuple[str, ...]
     ) -> str | bool | int | float | tuple[str, ...]:
         if isinstance(value, str):
-            return self.redact(value)
-        return tuple(map(self.redact, value)) if isinstance(value, tuple) else value
+            return self._text(value)
+        return tuple(map(self._text, value)) if isinstance(value, tuple) else value
+
+    def _text(self, text: str) -> str:
+        """Return a text as it may leave: of one with half a character, protobuf takes nothing at all."""
+        return clean(self.redact(text))
 
     def _context(self, trace: Trace, what: str) -> SpanContext:
         """Return the ids of one span: a part of the run always has the same."""

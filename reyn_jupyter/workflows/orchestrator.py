@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.action import Effect, EffectKind
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
+from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import current_call
-from reyn_jupyter.runtime.call.json_arguments import NotJsonError, json_form
+from reyn_jupyter.runtime.call.json_arguments import NoJsonFormError, json_form
+from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
 from reyn_jupyter.workflows.execution.executor import (
     ExecutionEvent,
@@ -32,25 +34,29 @@ from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step,
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
+from reyn_jupyter.workflows.planning.plan import MissingInput, WorkflowPlan
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
+from reyn_jupyter.workflows.planning.references import resolve_inputs
 from reyn_jupyter.workflows.planning.router import plan_request
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.program import command_of
-from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inputs
+from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inputs, readable_paths
 from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
 from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
+from reyn_jupyter.workflows.workflow_library import SKILL
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
     from reyn_jupyter.guard.workspace import FileDecision
     from reyn_jupyter.runtime.services import ToolContext
-    from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep
+    from reyn_jupyter.workflows.planning.plan import WorkflowStep
     from reyn_jupyter.workflows.utilities.manifest import Utility
     from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
     from reyn_jupyter.workflows.workflow_library import WorkflowLibrary
 
 UTILITY = "utility"  # the category whose actions are utilities
-SKILL = "skill"  # the category whose resources are workflows
+# Actions that fail where there is nothing at their `path`.
+PATH_READERS = frozenset(f"file__{each}" for each in ("read", "list", "glob", "grep", "edit", "delete"))
 
 
 class Orchestrator:
@@ -72,6 +78,11 @@ class Orchestrator:
         return cls(library, context, await asyncio.to_thread(library.registry))
 
     async def cover(self, plan: WorkflowPlan) -> WorkflowPlan:
+        """Return a plan with what serves each of its steps now, its gaps, and the inputs that are not there."""
+        covered = await self._served(plan)
+        return await asyncio.to_thread(self._with_missing_inputs, covered)
+
+    async def _served(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with what serves each of its steps now, and with its gaps."""
         return await asyncio.to_thread(
             cover,
@@ -94,7 +105,7 @@ class Orchestrator:
             WorkflowError: "validation", "policy_invalid", "llm_error".
         """
         models = self._context.services.models
-        return await plan_request(
+        plan = await plan_request(
             text,
             inputs=inputs,
             rules=self._library.rules(),
@@ -105,6 +116,7 @@ class Orchestrator:
             known_actions=self._knows,
             serving_actions=self._serving,
         )
+        return await asyncio.to_thread(self._with_missing_inputs, plan)
 
     async def run_workflow(
         self, plan: WorkflowPlan, on_event: Callable[[ExecutionEvent], None] | None = None
@@ -127,9 +139,29 @@ class Orchestrator:
         assert isinstance(run, WorkflowRun)
         return run
 
-    def violations(self, plan: WorkflowPlan, policy: EffectivePolicy) -> tuple[PolicyViolation, ...]:
-        """Return what of a plan that was covered the policy forbids."""
-        return violations(plan, policy.policy, self._is_safe, serves=self._serves)
+    async def violations(self, plan: WorkflowPlan, policy: EffectivePolicy) -> tuple[PolicyViolation, ...]:
+        """Return what of a plan that was covered the policy forbids, within the workflows that are steps of it too."""
+        found = list(violations(plan, policy.policy, self._is_safe, serves=self._serves))
+        seen: set[str] = set()
+        within = [(step, step) for step in plan.steps]  # a step of the plan, and one that runs for it
+        while within:
+            outer, step = within.pop(0)
+            name = _parsed(_action_of(step))
+            if name is None or name.entry in seen or not self._is_workflow(step):
+                continue
+            seen.add(name.entry)
+            steps = self._library.workflow(name.entry).steps
+            inner = await self._served(WorkflowPlan(name.entry, steps=steps))
+            found += [
+                PolicyViolation(
+                    outer.step_id,
+                    each.capability or outer.operation,
+                    f"Within the workflow {name.entry}: {each.reason}",
+                )
+                for each in violations(inner, policy.policy, self._is_safe, serves=self._serves)
+            ]
+            within += [(outer, each) for each in inner.steps]
+        return tuple(found)
 
     async def run(
         self,
@@ -156,7 +188,7 @@ class Orchestrator:
         """
         policy = self._library.policy()
         plan = await self.cover(plan)
-        forbidden = " ".join(each.reason for each in self.violations(plan, policy))
+        forbidden = " ".join(each.reason for each in await self.violations(plan, policy))
         if dry:
             return dry_run(plan, self._command, forbidden)
         if (status := unrunnable_status(plan)) is not None:
@@ -225,7 +257,7 @@ class Orchestrator:
             raise WorkflowError(error.message, error.hint, code, {"kind": error.code}) from error
         try:
             return as_outputs(json_form(value))
-        except NotJsonError as error:
+        except NoJsonFormError as error:
             raise WorkflowError(f"It gave {error}.", "", "tool_invalid_output") from None
 
     async def _judge_again(self, step: WorkflowStep, inputs: dict[str, Any]) -> FileDecision:
@@ -253,6 +285,30 @@ class Orchestrator:
         if name is None or name.category != UTILITY:
             return None
         return self._registry.by_id.get(name.entry) or self._registry.best.get(name.entry)
+
+    def _with_missing_inputs(self, plan: WorkflowPlan) -> WorkflowPlan:
+        """Return a plan with the files that its steps are to read and that are not there.
+
+        A step that waits for another one is left out: what it reads may be made by then.
+        """
+        missing, workspace = [], self._context.workspace
+        for step in plan.steps:
+            if step.needed_steps:
+                continue
+            inputs = resolve_inputs(step.inputs, plan.request_inputs, {}, keep_unknown=True)
+            utility = self._utility(step)
+            if utility is not None:
+                named = readable_paths(utility, inputs)
+            elif step.action in PATH_READERS and isinstance(path := inputs.get("path"), str):
+                named = {"/path": path}
+            else:
+                continue
+            for place, text in named.items():
+                with suppress(WorkspaceError):  # it is no path, which the step says itself
+                    if not (workspace.root / workspace.place(text)).exists():
+                        said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
+                        missing.append(MissingInput(step.step_id, place, said))
+        return replace(plan, missing_inputs=tuple(missing))
 
     def _knows(self, action: str) -> bool:
         catalog, name = self._context.services.catalog(), _parsed(action)

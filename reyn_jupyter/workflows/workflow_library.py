@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.config.yaml_document import parse, read_bytes
 from reyn_jupyter.support.text import meant_clause
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.workflows.utilities.manifest import Utility
 
 RULES = f"{FOLDER}/{RULES_FILE}"
+SKILL = "skill"  # the category whose resources are workflows
 _REST = 20.0  # a look at the folders of utilities takes this part of the time at most, where looks come close together
 _LONGEST_REST = 1.0  # seconds
 _QUICK = 0.005  # seconds of processor time; a look that takes no more is taken each time
@@ -194,9 +196,11 @@ class WorkflowLibrary:
         return tuple(sorted(found)), tuple(sorted(trusted))
 
     def workflow(self, name: str) -> Workflow:
-        """Return a workflow that the person trusts. Raises WorkflowError "validation"."""
+        """Return a workflow that the person trusts. Raises WorkflowError."""
         found = self._workflows()
         workflow = found.get(name)
+        if workflow is None and (held := self._held_back(name)) is not None:
+            raise held
         if workflow is None:
             raise WorkflowError(
                 f"There is no workflow {name!r} that may run{meant_clause(name, found)}.",
@@ -204,6 +208,27 @@ class WorkflowLibrary:
                 "validation",
             )
         return workflow
+
+    def held_back_action(self, action: str) -> WorkflowError | None:
+        """Return why an action's name is that of a workflow which may not run; None for every other name."""
+        category, _, name = action.partition(SEPARATOR)
+        return self._held_back(name) if category == SKILL else None
+
+    def _held_back(self, name: str) -> WorkflowError | None:
+        """Return why a workflow of ``skills/`` may not run, and what to do about it; None where it may, or where there
+        is no file of it."""
+        for each in self.workflow_files():
+            if each.name == name and each.problem is not None:
+                why = f"The workflow {name} is held back: {each.problem.message}"
+                return WorkflowError(why, each.problem.hint, "plan_invalid", each.problem.details)
+            if each.name == name and not each.trusted:
+                return WorkflowError(
+                    f"The workflow {name} is held back: {each.file} lies in the workspace, and you have not trusted it "
+                    "as it is now.",
+                    "%reyn trust names what would run, and trusts it.",
+                    "validation",
+                )
+        return None
 
     def has_workflow(self, name: str) -> bool:
         """Return whether there is a workflow of this name that the person trusts."""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic.tool_runner import run_tool
 from reyn_jupyter.guard.sandbox import Confinement, Sandbox
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models.base import Message, Request, ToolSet
-from reyn_jupyter.models.litellm_loader import load
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.litellm_loader import load
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from tests.support.openai_server import Answer, Call, OpenAIServer
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from typing import Any
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
-from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.sessions.runs import run_lifecycle
 from tests.support.mcp_http import http_server
 from tests.support.mcp_servers import program
 

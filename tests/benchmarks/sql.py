@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from reyn_jupyter.backends.sql import MEMORY, SqlQuery, sql_child
-from reyn_jupyter.backends.sql_scans import FEWEST_CELLS, WHOLE
+from reyn_jupyter.backends.sql.sql_query import MEMORY, SqlQuery, sql_child
+from reyn_jupyter.backends.sql.sql_scans import FEWEST_CELLS, WHOLE
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.benchmarks.frames import table
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.guard.sandbox import Confinement, rungs
 from reyn_jupyter.guard.sandbox.ladder import find_sandbox
 from reyn_jupyter.guard.workspace import Workspace

@@ -16,8 +16,9 @@ import yaml
 
 from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from reyn_jupyter.workflows.utilities.capability_ranking import rank
 from reyn_jupyter.workflows.utilities.contract import Contract
-from reyn_jupyter.workflows.utilities.registry import ScanCache, rank, read_registry, utility_folders
+from reyn_jupyter.workflows.utilities.registry import ScanCache, read_registry, utility_folders
 from tests.workflows.utilities.manifest_samples import put
 
 

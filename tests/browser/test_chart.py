@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from reyn_jupyter import Session
+from reyn_jupyter import Session, export
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.serving.protocol import LiveTrace
@@ -113,6 +114,18 @@ def test_a_live_viewer_draws_the_same_and_loads_nothing(
             page.screenshot(path=tmp_path / f"live-{theme}.png", full_page=True)
             assert opened.elsewhere == []
             assert [each for each in opened.complaints if "favicon" not in each] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_chart_of_an_exported_page_follows_the_reader_s_theme(
+    browser: Browser, session: Session, tmp_path: Path, theme: Literal["light", "dark"]
+) -> None:
+    export(tmp_path / "page.html", run_of(session))
+    page = browser.new_page(viewport={"width": 1000, "height": 900}, color_scheme=theme)
+    page.goto((tmp_path / "page.html").as_uri())
+    ground, mark, text = drawn(page)
+    assert (ground > 0.9) == (theme == "light") and mark >= 3 and text >= 4.5
+    page.close()
 
 
 def test_names_and_values_in_a_picture_run_nothing(browser: Browser, session: Session) -> None:

@@ -17,11 +17,11 @@ from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import parse
+from reyn_jupyter.notebook.magic_line.options import parse
+from reyn_jupyter.notebook.magic_line.verb import Context
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.hosts.page import PageEntry, to_page
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
-from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
 from reyn_jupyter.outputs.content import Structured
 from reyn_jupyter.sessions import current
@@ -214,6 +214,16 @@ def test_a_stored_tree_is_open_two_levels_deep_in_a_page(
         shown.page.get_by_role("tab", name="Text").click()
         expect(shown.page.get_by_role("tabpanel")).to_contain_text("words")
         assert shown.complaints == [] and shown.elsewhere == []
+
+
+def test_each_run_of_a_page_stands_under_its_question(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    first, second = session.trace(), session.ask("list the files here", model="offline")
+    reyn_jupyter.export(workspace / "two.html", first, second, session.runs)
+    with opened(browser, workspace / "two.html") as shown:
+        expect(shown.page.get_by_role("heading", level=1)).to_have_text("how many orders are there?")
+        expect(shown.page.get_by_role("heading", level=2)).to_have_text(["list the files here"])
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.runtime.record.events import ActionProgressed
-from reyn_jupyter.sessions.result_objects import ActionTable, Card, Result
+from reyn_jupyter.sessions.result_objects import ActionTable, Card, Result, Table
 from tests.notebook.render.samples import (
     BLOB,
     HOSTILE,
@@ -187,6 +190,25 @@ def test_the_note_of_a_long_table_is_in_sight_wherever_it_is_scrolled_to(browser
         box, text = table.bounding_box(), note.bounding_box()
         assert box is not None and text is not None
         assert box["y"] <= text["y"] and text["y"] + text["height"] <= box["y"] + box["height"]
+    page.close()
+
+
+def test_a_table_that_goes_on_to_the_right_is_shaded_there_until_its_end_is_in_sight(
+    browser: Browser,
+) -> None:
+    page = browser.new_page(viewport={"width": 600, "height": 900})
+    rows = ({f"column {n}": "x" * 40 for n in range(8)},) * 8
+    page.set_content(document([to_html(view(Table("runs", rows)))]))
+    table = page.get_by_role("region", name="table")
+    shades = []
+    for place in ("0", "each.scrollWidth"):
+        table.evaluate(f"(each) => {{ each.scrollLeft = {place} }}")
+        box = table.bounding_box()
+        assert box is not None
+        edge = {"x": box["x"] + box["width"] - 4, "y": box["y"] + 40, "width": 2, "height": 100}
+        picture = Image.open(BytesIO(page.screenshot(clip=edge))).convert("L")  # type: ignore[arg-type]
+        shades.append(int(np.asarray(picture).max()))
+    assert shades[0] < shades[1]
     page.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from reyn_jupyter import Session
-from reyn_jupyter.notebook.mime import mime_type
+from reyn_jupyter.notebook.displays.mime import mime_type
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.serving.view_json import to_snapshot

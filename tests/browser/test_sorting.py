@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from reyn_jupyter.notebook.displays.mimebundle import live_of
 from reyn_jupyter.notebook.export import export
-from reyn_jupyter.notebook.mimebundle import live_of
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.sessions import current

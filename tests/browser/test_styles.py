@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter.evaluation.results.report import report as report_of
-from reyn_jupyter.notebook.mimebundle import live_of
+from reyn_jupyter.notebook.displays.mimebundle import live_of
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.sessions import current
@@ -132,7 +132,7 @@ WIDGET = """import reyn_jupyter as reyn
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
-from reyn_jupyter.notebook.widget import LiveWidget
+from reyn_jupyter.notebook.displays.widget import LiveWidget
 from reyn_jupyter.sessions import current
 
 LiveWidget(to_snapshot(view(reyn.session().explore()), current.SESSION_ID, LiveCatalog(query="")))"""

@@ -25,7 +25,7 @@ from reyn_jupyter.notebook.serving.question_messages import approval_asked
 from reyn_jupyter.runtime.questions.consent import OpenQuestion, Question
 from reyn_jupyter.runtime.questions.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.browser.browser_support import Bare, bare, open_details
 from tests.browser.run_samples import invoke, scripted, snapshot, two_runs
 from tests.notebook.render.samples import HOSTILE

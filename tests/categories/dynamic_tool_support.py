@@ -13,7 +13,8 @@ from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.models.base import Request, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.questions.consent import Answer, Question
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.result_objects import Result
 from tests.security.security_support import invoke
 

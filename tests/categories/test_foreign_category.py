@@ -16,8 +16,8 @@ from reyn_jupyter.catalog.taxonomy import TAXONOMY
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import completion
-from reyn_jupyter.router.prompt import static_prompt
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.request.prompt import static_prompt
+from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.sessions import current
 from tests.support.installation import import_place, install_module

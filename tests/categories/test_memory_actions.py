@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.memory_format import Memory, MemoryStoreError
-from reyn_jupyter.backends.memory_store import MemoryStore
+from reyn_jupyter.backends.memory.memory_format import Memory, MemoryStoreError
+from reyn_jupyter.backends.memory.memory_store import MemoryStore
 from reyn_jupyter.catalog.action import Effect, Entry, Resources
 from reyn_jupyter.categories.memory import categories
 from reyn_jupyter.models.scripted import call

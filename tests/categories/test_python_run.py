@@ -17,7 +17,7 @@ from reyn_jupyter.backends.name_changes import NamesBefore
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.sessions.undo import NothingToUndoError
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError
 from tests.categories.notebook_support import Hostile
 from tests.security.security_support import invoke
 

@@ -13,6 +13,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.categories.rag import categories
 from reyn_jupyter.runtime.services import Source
+from reyn_jupyter.search.ranking.tokens import cut_query
 from tests.categories.file_support import SECRET, Actions, build_services
 from tests.security.security_support import Attacker, invoke
 from tests.support.document_samples import write
@@ -73,6 +74,15 @@ def test_a_corpus_is_an_action_that_recalls_from_it_alone(session: reyn.Session)
         "score": 0,
         "text": "## Discounts\n\nPupils get thirty percent off.",
     }
+
+
+def test_of_a_long_query_the_beginning_is_looked_up_and_that_is_said(session: reyn.Session) -> None:
+    long = "rebate for students " * 190
+    found = recalled(session, "rag_corpus__manual", query=long)
+    assert found["notes"][0].startswith("Only the beginning of the query was looked up, ")
+    kept = recalled(session, "rag_corpus__manual", query=cut_query(long))
+    assert found["hits"] == kept["hits"]
+    assert "notes" not in kept
 
 
 def test_the_operations_are_listed_and_their_arguments_checked(session: reyn.Session) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.corrected_calls import corrected_lines
+from reyn_jupyter.notebook.magic_line.corrected_calls import corrected_lines
 
 ORDERS = pd.DataFrame({"region": ["north", "south", "north"], "amount": [1, 2, 3]})
 

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.backends.sql import SqlQuery, sql_child
-from reyn_jupyter.backends.sql_frames import as_table
+from reyn_jupyter.backends.sql.sql_frames import as_table
+from reyn_jupyter.backends.sql.sql_query import SqlQuery, sql_child
 from reyn_jupyter.categories.table import categories
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.action_error import ActionError

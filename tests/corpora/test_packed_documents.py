@@ -101,6 +101,8 @@ def xml_bomb() -> bytes:
         ("a.xlsx", word(("Normal", "no sheet")), "damaged"),
         ("a.html", b"", "damaged|no"),
     ],
+    # The contents name no test: files that are made here hold the time, and each test process makes its own.
+    ids=lambda value: value if isinstance(value, str) else "content",
 )
 def test_what_cannot_be_read_is_refused_with_the_reason_and_the_process_goes_on(
     read: Reads, name: str, content: bytes | Callable[[], bytes], why: str

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ import pytest
 
 from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.notebook import verbs
-from reyn_jupyter.notebook.options import parse, parse_leading
+from reyn_jupyter.notebook.magic_line.options import parse, parse_leading
 from tests.docs.config_table import PAGE, with_table
 from tests.docs.example_code import BLOCK, PROJECT, definitions, parse_code, with_code
 from tests.docs.example_code import PAGE as CODE_PAGE
@@ -106,6 +107,26 @@ def test_every_make_target_that_is_named_exists(path: Path) -> None:
     named_here = re.findall(r"`make ([a-z-]+)`", text)
     named_here += re.findall(r"^make ([a-z-]+)", "\n".join(FENCE.findall(text)), re.MULTILINE)
     assert set(named_here) <= targets
+
+
+def test_make_lab_installs_what_the_notebooks_import_and_name() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    chosen = set(re.findall(r"^EXTRAS := (.*)$", makefile, re.MULTILINE)[0].split(","))
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(each for name in chosen for each in extras[name])]
+    installed = {re.split(r"[^\w-]", each)[0].lower() for each in wanted}
+    named, imported = set(), set()
+    for path in REPOSITORY.glob("notebooks/*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:  # type: ignore[no-untyped-call]
+            if cell.cell_type == "code":
+                imported |= set(re.findall(r"^(?:import|from) (\w+)", cell.source, re.MULTILINE))
+            elif "`make lab` has" in cell.source:
+                named |= set(re.findall(r"`(\w+)`", cell.source)) & set(extras)
+    packages = packages_distributions()
+    outside = imported - set(sys.stdlib_module_names) - {"reyn_jupyter", "slug"}
+    assert {name for name in outside if not {each.lower() for each in packages[name]} & installed} == set()
+    assert named and named <= chosen
 
 
 def test_the_index_of_the_manual_leads_to_every_page() -> None:

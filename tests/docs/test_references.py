@@ -266,6 +266,15 @@ def test_a_name_that_is_gone_is_found(name: str) -> None:
     assert not resolves(name)
 
 
+def test_a_public_class_has_a_name_that_no_other_has() -> None:
+    owners: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault(node.name, []).append(relative(path))
+    assert {name: places for name, places in owners.items() if len(places) > 1} == {}
+
+
 def test_a_module_opens_with_one_text() -> None:
     openings = {relative(path): ast.get_docstring(tree_of(path)) or "" for path in SOURCES}
     glued = {

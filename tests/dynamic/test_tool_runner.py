@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic.tool_permissions import read_permissions
 from reyn_jupyter.dynamic.tool_runner import LARGEST_OUTPUT, ToolRun, run_tool
 from reyn_jupyter.guard.sandbox import SandboxError, ladder

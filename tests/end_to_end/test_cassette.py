@@ -11,7 +11,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.base import Request
-from reyn_jupyter.models.cassette import CassettePlayer, export
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, export
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.support.key_shapes import contains_key_shape
 from tests.end_to_end.e2e_support import invoke, paired, scripted

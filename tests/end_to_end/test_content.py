@@ -14,8 +14,8 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.base import Request, media_taken
-from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, CassetteRecorder
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
@@ -34,7 +34,7 @@ def call_of(*names: str) -> Answer:
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[OpenAIServer]:
-    from reyn_jupyter.models import litellm_loader
+    from reyn_jupyter.models.providers import litellm_loader
 
     litellm_loader.load()
     with OpenAIServer() as server:

@@ -24,7 +24,7 @@ READ = Call("invoke_action", {"action_name": "file__read", "args": {"path": "not
 @pytest.fixture(scope="module")
 def running() -> Iterator[OpenAIServer]:
     """The server, and LiteLLM imported once: that costs seconds."""
-    from reyn_jupyter.models import litellm_loader
+    from reyn_jupyter.models.providers import litellm_loader
 
     litellm_loader.load()
     with OpenAIServer() as server:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models import litellm_loader
+from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.render import to_text, view
 from reyn_jupyter.runtime.record.events import RequestSent

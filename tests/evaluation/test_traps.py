@@ -15,7 +15,7 @@ from reyn_jupyter.evaluation.statistics.paired import difference
 from reyn_jupyter.evaluation.trial.trial import FileFact
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call
 from reyn_jupyter.runtime.record.events import ModelRequested
 from tests.evaluation.checks.check_support import accepts, grade, invoked, listed, needs, trial, unanswerable

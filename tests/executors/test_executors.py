@@ -29,7 +29,7 @@ from reyn_jupyter.executors.local import LocalExecutor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from tests.executors.executor_support import Toolbox, Unopenable, task
 from tests.support.dask_clusters import local_client
-from tests.support.processes import child, started
+from tests.support.processes import child, is_gone, started
 from tests.support.waiting import awaited, until
 
 KINDS = ("local", "processes", "dask")
@@ -246,18 +246,9 @@ async def test_to_close_ends_what_runs_with_an_error_that_says_so(tmp_path: Path
     made.close()
     with pytest.raises(WorkerLostError):
         await busy
-    until(lambda: not alive(pid))
+    until(lambda: is_gone(pid))
     with pytest.raises(RuntimeError, match="was closed"):
         await made.submit(task("double", 1))
-
-
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process}/stat")
-    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 ENDS = """
@@ -292,7 +283,7 @@ def test_however_the_parent_ends_no_worker_is_left(how: str, tmp_path: Path) -> 
     workers = [int(each) for each in process.stdout.readline().split()]
     assert len(workers) == 2
     process.wait(120)
-    until(lambda: not any(alive(each) for each in workers))
+    until(lambda: all(map(is_gone, workers)))
     process.communicate()
 
 

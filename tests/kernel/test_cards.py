@@ -245,7 +245,7 @@ def test_a_card_shows_how_far_a_call_is_while_it_runs(kernel: Kernel) -> None:
     )
     try:
         cell = kernel.run(
-            "from reyn_jupyter.notebook.updating_display import LiveCard\n"
+            "from reyn_jupyter.notebook.displays.updating_display import LiveCard\n"
             "card = LiveCard(get_ipython(), own)\nx = card.finish(own.ask('count', on_event=card))"
         )
     finally:

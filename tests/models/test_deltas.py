@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.models.base import ToolCall
-from reyn_jupyter.models.litellm_answer import ToolCallAssembler
+from reyn_jupyter.models.providers.litellm_answer import ToolCallAssembler
 
 arguments = st.dictionaries(st.text(max_size=5), st.text(max_size=10) | st.integers(), max_size=4).map(
     json.dumps

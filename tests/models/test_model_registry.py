@@ -147,10 +147,14 @@ def test_what_is_not_this_machine(host: str) -> None:
 
 
 def test_importing_the_room_imports_nothing_heavy() -> None:
-    modules = sorted(path.stem for path in Path(reyn_jupyter.models.__file__).parent.glob("*.py"))
+    room = Path(reyn_jupyter.models.__file__).parent
+    files = (
+        path.relative_to(room) for path in room.rglob("*.py") if path.stem not in ("__init__", "__main__")
+    )
+    modules = sorted(".".join(path.with_suffix("").parts) for path in files)
     code = (
         "import sys\n"
-        + "".join(f"import reyn_jupyter.models.{name}\n" for name in modules if name != "__init__")
+        + "".join(f"import reyn_jupyter.models.{name}\n" for name in modules)
         + "heavy = {'litellm', 'openai', 'httpx', 'aiohttp', 'tenacity', 'pandas', 'numpy', 'yaml', 'jsonschema'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

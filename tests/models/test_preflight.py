@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.litellm_loader import load
-from reyn_jupyter.models.litellm_model import LiteLLMModel
-from reyn_jupyter.models.providers import meant_provider
+from reyn_jupyter.models.providers.litellm_loader import load
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.provider_facts import meant_provider
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_a_mistyped_provider_is_said_before_litellm_is_imported() -> None:
     code = """
 import asyncio, sys
 from reyn_jupyter.models.base import ModelError, Request
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 try:
     asyncio.run(LiteLLMModel("opnai/gpt-4o-mini", environ={}).complete(Request("opnai/gpt-4o-mini", ())))
 except ModelError as error:

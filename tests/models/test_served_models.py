@@ -6,10 +6,13 @@ import asyncio
 import socketserver
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.provider_facts import PROVIDERS
 from reyn_jupyter.models.served_models import ServedModel, models_server, served_context
 from tests.support.answering_server import answering, sends, tells
 
@@ -191,6 +194,7 @@ async def test_each_program_s_list_is_read(
     assert (served.program, list(served.models)) == (program, models)
 
 
+RUNNING = {"models": [{"name": "mattw/pygmalion:latest", "context_length": 9000}]}
 PARAMETERS = {"parameters": "num_ctx                        2048\ntemperature 0.7"}
 
 
@@ -207,6 +211,7 @@ PARAMETERS = {"parameters": "num_ctx                        2048\ntemperature 0.
         (OLLAMA, "qwen2.5:7b", 16384),
         (OLLAMA, "mattw/pygmalion:latest", 4096),  # what Ollama gives unless it is told otherwise
         ({**OLLAMA, "/api/show": PARAMETERS}, "mattw/pygmalion:latest", 2048),
+        ({**OLLAMA, "/api/ps": RUNNING}, "mattw/pygmalion", 9000),
         ({"/v1/models": {"data": [{"id": "one"}, {"id": "two"}]}}, "three", None),
         ({"/v1/models": ["no list of models"]}, "one", None),
         ({"/v1/models": {"data": [{"id": "one", "max_model_len": "1e999"}]}}, "one", None),
@@ -265,6 +270,25 @@ async def test_a_key_goes_to_its_server_and_along_no_redirect() -> None:
             assert await served_context(f"http://{address}", "one", "sk-own") is None
 
     assert [headers["Authorization"] for _, headers in asked] == ["Bearer sk-own"] and reached == []
+
+
+async def test_a_key_that_is_no_ascii_ends_no_turn() -> None:
+    with answering(tells(VLLM)) as (address, asked):
+        assert await served_context(f"http://{address}", "any", "schlüssel") == 2048
+    assert asked[0][1]["Authorization"].encode("latin-1").decode() == "Bearer schlüssel"
+
+
+@pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier")
+async def test_a_model_without_an_address_is_asked_about_where_its_server_is_by_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with answering(tells(OLLAMA)) as (address, _):
+        usual = replace(PROVIDERS["ollama_chat"], host=address)
+        monkeypatch.setitem(PROVIDERS, "ollama_chat", usual)
+        # What it was trained on, which LiteLLM would say, is twice as much.
+        assert await LiteLLMModel("ollama_chat/qwen2.5:7b", environ={}).context_length() == 16384
+        wider = LiteLLMModel("ollama_chat/qwen2.5:7b", environ={}, parameters={"num_ctx": 20_000})
+        assert await wider.context_length() == 20_000
 
 
 async def test_a_server_that_drips_holds_no_turn_up() -> None:

@@ -227,6 +227,12 @@ async def test_another_machine_is_never_asked(address: str) -> None:
         await find_servers([address])
 
 
+async def test_an_address_of_ipv6_may_stand_without_brackets() -> None:
+    for given in ("::1:9", "[::1]:9", "http://[::1]:9/v1"):
+        (found,) = await find_servers([given])
+        assert (found.address, found.note) == ("[::1]:9", "nothing answers")
+
+
 def test_the_line_that_is_shown_makes_the_model_answer(workspace: Path) -> None:
     with fake_provider.serve() as server:
         s = reyn.Session(workspace, store=None)

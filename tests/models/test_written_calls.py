@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from typing import Any
 
 import pytest
@@ -192,9 +193,19 @@ def test_what_is_heard_depends_on_no_cut_and_holds_nothing_of_a_call(
         "Action: look\nAction Input: {" + " " * 150_000 + "x",
         "look(" * 30_000,
         "<tool_call>{" * 30_000,
+        "[TOOL_CALLS]" + "f{}" * 60_000,
     ],
 )
 def test_malformed_text_of_any_length_is_none_and_costs_little(user: str, text: str) -> None:
     read, within = USERS[user]
     assert read(text) == (text, 0)
     heard(text, list(range(0, len(text), 5_000)), within)
+
+
+def test_white_space_without_end_is_heard_late_and_costs_little() -> None:
+    said: list[str] = []
+    filtered, began = CallFilter(said.append), time.process_time()
+    for _ in range(20_000):
+        filtered("    ")
+    filtered("Hello, you")
+    assert "".join(said) == " " * 80_000 + "Hello, you" and time.process_time() - began < 0.8

@@ -21,6 +21,8 @@ Run = Callable[[str], str]
         ("%reyn qqq", "There is no verb 'qqq'. %reyn help lists the verbs; %reyn ask \"…\" asks a question."),
         ("%reyn help qqq", "There is no verb 'qqq'."),
         ("%reyn -m offline hello", "A verb comes before its options. For example: %reyn ask -m offline \"…\""),
+        ("%reyn -m light hello", "A verb comes before its options. For example: %reyn ask -m light \"…\""),
+        ("%reyn --new hello", "A verb comes before its options. For example: %reyn ask -m offline \"…\""),
         ("%reyn list --limt 3", "There is no option --limt. Did you mean --limit?"),
         ("%reyn list fiel", "Unknown category 'fiel'; the nearest is 'file'. Categories: "),
         ("%reyn list file extra --offset 1 'x", "A quote is not closed."),
@@ -51,7 +53,7 @@ Run = Callable[[str], str]
         ("%reyn ask --max-steps 0 x", "--max-steps cannot be '0': it must be at least 1."),
         ("%reyn search", "Search for what?"),
         ("%reyn search x --category fiel", "Unknown category 'fiel'; the nearest is 'file'."),
-        ("%reyn inspect x", "'x' is no blob id."),
+        ("%reyn inspect x", "No blob has 'x' in its id. %reyn blobs lists them."),
         ("%reyn trace", "There is no run yet. Try: %reyn ask"),
         ("%reyn undo", "No run here has changed a file or this notebook."),
         ("%reyn diff 1", "There is no run yet."),
@@ -125,3 +127,7 @@ def test_a_prompt_reaches_the_model_letter_by_letter(run: Run, prompt: str) -> N
     model = current.session().parts.model = ScriptedModel(otherwise="Fine.")
     run(f"%%reyn\n{prompt}")
     assert model.requests[-1].messages[-1].content == prompt
+
+
+def test_a_message_ends_before_its_hint_begins(run: Run) -> None:
+    assert run("%reyn corpora index manual nowhere").startswith("nowhere does not exist. List the folder")

@@ -24,7 +24,7 @@ LOOK = """
 import json, sys
 from queue import SimpleQueue
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.outputs.content import Structured

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbconvert.exporters import HTMLExporter
 
-from reyn_jupyter.notebook.mime import WIDGET_MIME
+from reyn_jupyter.notebook.displays.mime import WIDGET_MIME
 from tests.notebooks.executing_support import LARGEST_DISPLAY, NOTEBOOKS, executed
 
 NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")

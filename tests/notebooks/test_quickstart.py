@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from reyn_jupyter import demo
-from reyn_jupyter.models.providers import key_status
+from reyn_jupyter.models.providers.provider_facts import key_status
 from reyn_jupyter.runtime.record.script import script_of
 from reyn_jupyter.runtime.record.trace import Trace
 

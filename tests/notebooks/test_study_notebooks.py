@@ -22,7 +22,7 @@ NAMES = ("08_weak_model_compliance.ipynb", "09_action_search.ipynb")
 KEEP = """
 report.df.to_json("report.json", orient="records")
 graded.to_json("practice.json", orient="records")
-(tiny.report().df).to_json("tiny.json", orient="records")
+first_report.df.to_json("tiny.json", orient="records")
 table.to_json("kept.json", orient="index")
 """
 # What a cell shows where the packages that it looks for are missing; a kernel of its own would say the same.

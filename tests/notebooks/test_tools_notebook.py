@@ -48,4 +48,4 @@ def test_tools_are_reviewed_exported_and_gone_at_the_end(ran: Any) -> None:
     assert "passed" in shown(ran, "verify") and "Recommendation: make a tool" in shown(ran, "reflect")
     assert "net_price" in shown(ran, "table") and "tool.run by person: ok" in shown(ran, "one")
     assert "from slug import execute" in shown(ran, "exported")
-    assert "No tool was made yet" in shown(ran, "end")
+    assert "Make one: %%reyn tool NAME" in shown(ran, "end")

@@ -49,7 +49,7 @@ def test_a_gap_is_closed_where_it_is_shown(ran: Any) -> None:
 
 
 def test_a_policy_stops_a_run_before_it_begins(ran: Any) -> None:
-    assert "[blocked_by_policy]" in shown(ran, "policy")
+    assert "[blocked by policy]" in shown(ran, "policy")
 
 
 def test_a_failed_run_goes_on_with_what_was_not_done(ran: Any) -> None:

@@ -229,3 +229,22 @@ def test_the_same_change_that_was_asked_for_twice_is_made_once_and_that_is_said(
 
     assert len(made) == 1
     assert any("repeated a call whose result it had" in note for note in trace.ended.notes)
+
+
+def test_an_answer_that_was_chosen_is_asked_for_though_the_request_had_to_shrink(workspace: Path) -> None:
+    (workspace / "long.txt").write_text("word " * 4_000)
+    config = {**TWO, "router": {**TWO["router"], "weak": {"fit_context": True}, "limits": {"retries": 0}}}
+    s = session(
+        workspace,
+        choose("file__read"),
+        call("file__read", path="long.txt"),
+        choose("answer"),
+        ModelError(
+            "context_too_long", "request (4000 tokens) exceeds the available context size (2000 tokens)"
+        ),
+        "Words.",
+        config=config,
+    )
+    trace = s.ask("Read the file long.txt")
+    assert trace.answer == "Words." and trace.status == "ok"
+    assert [request.tool_choice for request in s.model.requests[-2:]] == ["none", "none"]

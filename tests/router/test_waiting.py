@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.prices import Price
+from reyn_jupyter.models.providers.prices import Price
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.record.events import ModelRequested, RetryScheduled
 from tests.router.router_support import session

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import call
-from reyn_jupyter.router.answer_support import unsupported
+from reyn_jupyter.router.reply.answer_support import unsupported
 from reyn_jupyter.runtime.record.run_outcome import RunOutcome
 from tests.router.router_support import invoke, results, session, valid_history
 
@@ -104,6 +106,16 @@ def test_an_answer_that_is_right_the_second_time_is_not_marked(workspace: Path) 
     assert trace.ended.helped == {"asked_again": 1}
 
 
+@pytest.mark.parametrize("failure", [[ModelError("connection", "No way there.")], ["", ""]])
+def test_an_answer_stands_where_asking_once_more_fails(workspace: Path, failure: list[Any]) -> None:
+    config = {"router": {"weak": {"check_support": True}, "limits": {"retries": 0}}}
+    trace = session(workspace, READ, "It has 47 lines.", *failure, config=config).ask("what is in notes.txt?")
+    assert (trace.status, trace.answer, trace.error) == ("ok", "It has 47 lines.", None)
+    assert trace.ended.helped == {"asked_again": 1, "unsupported": 1}
+    assert any("no result says 47" in note for note in trace.ended.notes)
+    assert any("that failed" in note for note in trace.ended.notes)
+
+
 def test_an_answer_without_a_look_at_what_was_named_is_asked_for_again(workspace: Path) -> None:
     s = session(workspace, "It is a nice file.", READ, "It is a nice file.", config=on(check_support=True))
     trace = s.ask("is notes.txt nice?")
@@ -133,10 +145,24 @@ def test_an_answer_without_such_claims_is_left_alone(workspace: Path, prompt: st
         ("There are 25 of them.", ['{"names": [' + ", ".join(['"a"'] * 25) + "]}"], []),
         ("See data/a.csv and b.csv.", ["a.csv"], ["b.csv"]),
         ("In 2024 it was 17.", ["2024"], ["17"]),
+        ("The counts are 12, 34 and 56.", ['{"a": 12, "b": 34, "c": 56}'], []),
+        ("The first is 1,234.", ["[1234, 5678]"], []),
+        ("From 2019 2020 on.", ["2019: up\\n2020: down"], []),
+        ("They are 100,200 and 12,34,567.", ["100 of 200; 1234567"], []),
+        ("Of all 50 %, rounded 124.", ["[10, 0.5, 7, 123.6]"], []),
+        ("It is 100,300.", ["100 of 200"], ["100,300"]),
     ],
 )
 def test_what_counts_as_said(answer: str, texts: list[str], claims: list[str]) -> None:
     assert unsupported(answer, texts) == claims
+
+
+def test_many_numbers_hold_no_turn_up() -> None:
+    answer = " and ".join(f"{number}7.5" for number in range(2_500))
+    text = "; ".join(f"{number}.25" for number in range(20_000))
+    began = time.process_time()
+    assert len(unsupported(answer, [text])) > 400
+    assert time.process_time() - began < 5
 
 
 def test_an_error_is_one_line_with_the_nearest_right_value(workspace: Path) -> None:

@@ -131,8 +131,12 @@ class Stubborn:
 
 
 def test_a_handler_that_ignores_its_cancellation_holds_nothing_up(workspace: Path) -> None:
+    async def look(args: Any, context: ToolContext) -> str:
+        LoopClock().advance(60)  # its time is over as soon as it began
+        return await stubborn(args, context)
+
     stubborn = Stubborn()
-    made = session(workspace, probe(stubborn, limits=CallLimits(seconds=0.05)))
+    made = session(workspace, probe(look, limits=CallLimits(seconds=30)))
     trace = made.ask("look", model=ScriptedModel(LOOK, "Done."))
     assert trace.answer == "Done."
     assert "It ignores its cancellation" in trace.calls[0].finished.error

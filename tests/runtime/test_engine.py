@@ -117,7 +117,7 @@ def test_a_view_hears_each_second_that_nothing_comes_so_that_its_clock_goes_on(e
             engine.loop.call_soon_threadsafe(enough.set)
 
     engine.run(asyncio.wait_for(enough.wait(), 60), view)
-    assert seen == [None, None, None]
+    assert len(seen) >= 3 and set(seen) == {None}
 
 
 def test_a_view_catches_up_before_a_call_that_may_hold_its_thread(engine: Engine) -> None:
@@ -135,8 +135,11 @@ def test_a_view_catches_up_before_a_call_that_may_hold_its_thread(engine: Engine
 
 def test_without_an_event_a_view_hears_nothing(engine: Engine) -> None:
     seen: list[object] = []
+    began = time.monotonic()
     engine.run(asyncio.sleep(0.25), seen.append)
-    assert seen == []
+    assert (
+        len(seen) <= time.monotonic() - began
+    )  # a busy machine may let a second pass, and then its clock goes on
 
 
 def test_a_view_that_fails_cancels_the_run_and_shows_its_error(engine: Engine) -> None:

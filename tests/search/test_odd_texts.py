@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
@@ -14,6 +18,7 @@ from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import NAME
 from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.index_builder import build
+from reyn_jupyter.search.ranking.tokens import MOST_PARTS, cut_query
 from tests.catalog.samples import schema, skill_category
 from tests.search.action_indexes import LITTLE, LOCAL, WORDS, built, found, names, run
 
@@ -93,6 +98,29 @@ def test_a_word_within_a_text_is_found_with_and_without_spaces(
     assert f"skill__{best}" in names(found(both, ODD, query))
 
 
+@pytest.mark.parametrize("query", ["!?.,;" * 4_000, "read!" * 4_000, "中" * 20_000, "word " * 4_000])
+def test_of_a_long_request_only_the_beginning_is_looked_up_by_words_and_by_meaning(
+    indexes: list[ActionEmbeddingIndex], query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[str] = []
+    embed = LocalEmbedder.embed
+
+    def noted(self: LocalEmbedder, texts: Sequence[str]) -> NDArray[np.float32]:
+        embedded.extend(texts)
+        return embed(self, texts)
+
+    monkeypatch.setattr(LocalEmbedder, "embed", noted)
+    kept = len(cut_query(query))
+    for index in indexes:
+        answer = found(index, ODD, query)
+        assert answer.note.startswith(f"Only the beginning of the query was looked up, {kept:,} of its ")
+        assert answer == replace(found(index, ODD, query[:kept]), note=answer.note)
+    assert all(len(each) == kept for each in embedded)
+    assert embedded or "!?" in query, "what has no word needs no vector"
+    assert not (embedded and "!?" in query)
+    assert kept <= 8 * MOST_PARTS + MOST_PARTS
+
+
 def test_a_catalog_of_none_and_of_one() -> None:
     index = ActionEmbeddingIndex(LOCAL, None)
     none, one = (
@@ -133,8 +161,6 @@ def test_what_another_model_left_half_built_goes_when_this_one_is_complete(tmp_p
 
         def embed(self, texts: list[str]) -> object:
             raise RuntimeError("out of memory")
-
-    import numpy as np
 
     index._store.add("other#half", {records[0].digest: np.eye(8, dtype=np.float32)[0]})
     with pytest.raises(RuntimeError, match="out of memory"):

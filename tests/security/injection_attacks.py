@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import reyn_jupyter as reyn
 from reyn_jupyter import categories as category_files
-from reyn_jupyter.backends.memory_format import Memory
+from reyn_jupyter.backends.memory.memory_format import Memory
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.categories.memory import memory_store
 from reyn_jupyter.config import user_path

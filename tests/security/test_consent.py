@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
 from reyn_jupyter.runtime.questions.consent import DESK, PAGE, Question, UnknownQuestionError
-from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.security.security_support import Attacker, invoke
 from tests.support.waiting import PATIENCE, until
 

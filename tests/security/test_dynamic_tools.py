@@ -16,7 +16,7 @@ from typing import Any, Literal
 import psutil
 import pytest
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic.tool_permissions import read_permissions
 from reyn_jupyter.dynamic.tool_runner import LARGEST_OUTPUT, ToolRun, run_tool
 from reyn_jupyter.guard.workspace import Workspace
@@ -290,7 +290,7 @@ async def test_what_a_tool_left_running_does_not_spoil_its_value(tmp_path: Path)
 
 KERNEL = """
 import asyncio, sys
-from reyn_jupyter.config.settings import Sandbox
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic.tool_runner import run_tool
 from reyn_jupyter.guard.workspace import Workspace
 mode, backend, root = sys.argv[1:]
@@ -300,7 +300,7 @@ code = {
     "typescript": "const execute = (p) => { console.log('begun'); while (true); }",
 }[mode]
 asyncio.run(run_tool(
-    code, {}, mode=mode, name="attack", settings=Sandbox(backend=backend), workspace=Workspace(root),
+    code, {}, mode=mode, name="attack", settings=SandboxSettings(backend=backend), workspace=Workspace(root),
     on_output=lambda *_: print("begun", flush=True), timeout_ms=600_000,
 ))
 """

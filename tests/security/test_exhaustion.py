@@ -5,8 +5,8 @@ from __future__ import annotations
 import tracemalloc
 from pathlib import Path
 
-from reyn_jupyter.backends.file_changes import LARGEST
-from reyn_jupyter.backends.file_edits import MOST_MATCHES
+from reyn_jupyter.backends.files.file_changes import LARGEST
+from reyn_jupyter.backends.files.file_edits import MOST_MATCHES
 from tests.security.security_support import Attacker
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reyn_jupyter.sessions.undo import NothingToUndoError
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError
 from tests.security.security_support import Attacker
 
 BLOB = "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"

@@ -39,7 +39,7 @@ def test_a_replay_keeps_the_limits_of_the_session(workspace: Path) -> None:
 
 
 def test_what_a_run_records_of_its_settings_holds_in_its_replay(workspace: Path) -> None:
-    from reyn_jupyter.sessions.replay import RECORDED_KEYS, WEAK_KEYS
+    from reyn_jupyter.sessions.runs.replay import RECORDED_KEYS, WEAK_KEYS
 
     (workspace / "notes.txt").write_text("a note\n")
     run = reyn.Session(workspace, model=ScriptedModel(STEPS[0], "Done.")).ask("read it")

@@ -112,8 +112,8 @@ def test_peers_of_a_cloned_workspace_are_held_back(workspace: Path) -> None:
 def test_a_call_of_an_mcp_client_learns_nothing_of_what_the_person_asked_a_peer(workspace: Path) -> None:
     import asyncio
 
-    from reyn_jupyter.sessions import run_lifecycle
     from reyn_jupyter.sessions.assembly import ENGINE
+    from reyn_jupyter.sessions.runs import run_lifecycle
 
     agents = Agents(main="x", checker="yes")
     session = agents.session(workspace, {"checker": {}})

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends import masked_files
+from reyn_jupyter.backends.files import masked_files
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.security.security_support import Attacker, invoke
 

@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.sql import SqlQuery, sql_child
+from reyn_jupyter.backends.sql.sql_query import SqlQuery, sql_child
 from reyn_jupyter.categories.table import categories
 from tests.support.waiting import PATIENCE, until
 
@@ -274,6 +274,7 @@ class _PeakMemory:
         self._status = Path(f"/proc/{pid}/status")
         self._peak = 0
         self._ended = threading.Event()
+        self._look()
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
 
@@ -284,10 +285,13 @@ class _PeakMemory:
 
     def _watch(self) -> None:
         while not self._ended.wait(0.005):
-            with suppress(OSError, StopIteration):
-                lines = self._status.read_text().splitlines()
-                held = next(line for line in lines if line.startswith("VmHWM"))
-                self._peak = max(self._peak, int(held.split()[1]) // 1024)
+            self._look()
+
+    def _look(self) -> None:
+        with suppress(OSError, StopIteration):
+            lines = self._status.read_text().splitlines()
+            held = next(line for line in lines if line.startswith("VmHWM"))
+            self._peak = max(self._peak, int(held.split()[1]) // 1024)
 
 
 # Interrupts

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import psutil
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic import tool_runner
 from reyn_jupyter.dynamic.analysis.safety import SafetyAnalysis, analyze_safety
 from reyn_jupyter.dynamic.tool_runner import ToolRun, run_tool
@@ -141,19 +141,32 @@ class Place:
             or LOOT in spoken
             or self.listener.connections > 0
             or (self.root / "signalled").exists()
-            or bool(survivors())
+            or left_running()
             or (run.ok and attack.effect in ("hang", "memory", "flood", "lie"))
         )
 
 
+def left_running() -> bool:
+    """Return whether processes of tools stay; those that were killed go in their own time."""
+    try:
+        until(lambda: not survivors(), 10)
+    except AssertionError:
+        return True
+    return False
+
+
 def survivors() -> list[int]:
-    """Return the processes of tools that are still there."""
-    return [
-        each.pid
-        for each in psutil.process_iter(["cmdline"])
-        if any(CHILDREN in word for word in each.info["cmdline"] or ())
-        and each.status() != psutil.STATUS_ZOMBIE
-    ]
+    """Return the processes of tools that are still there, without those of tests that run beside these."""
+    others = {each.pid for each in psutil.Process(os.getppid()).children()} - {os.getpid()}
+    found = []
+    for each in psutil.process_iter(["cmdline", "status"]):
+        if each.info["status"] == psutil.STATUS_ZOMBIE:
+            continue
+        if any(CHILDREN in word for word in each.info["cmdline"] or ()):
+            with suppress(psutil.Error):  # it ended meanwhile
+                if others.isdisjoint(above.pid for above in each.parents()):
+                    found.append(each.pid)
+    return found
 
 
 @contextmanager
@@ -203,8 +216,6 @@ async def attack_all(
             continue
         place.prepare()
         run = await _run(attack, place, workspace, backend)
-        if attack.effect == "processes":  # those that were killed go in their own time
-            until(lambda: not survivors())
         outcomes[attack] = Outcome(place.happened(attack, run), _stopped_by(run))
     return outcomes
 

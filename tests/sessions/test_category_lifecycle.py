@@ -14,6 +14,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.runtime.engine import Interrupted
+from reyn_jupyter.runtime.live_catalog import backoff
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support import station
 from tests.support.processes import is_gone, started
@@ -22,7 +23,10 @@ from tests.support.waiting import clock_of, until
 
 
 @pytest.fixture(autouse=True)
-def clean() -> Iterator[None]:
+def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(
+        backoff, "FIRST", 100.0
+    )  # what is not yet tried again is not, however slow the machine
     station.reset()
     yield
     station.reset()
@@ -124,7 +128,7 @@ def test_a_start_that_fails_leaves_it_out_with_its_reason_until_the_next_try(
     names(session)
     assert COUNTS["started"] == 1
     FAULTS.start = station.nothing
-    clock(2)
+    clock(200)
     assert len(names(session)) == 3
     assert COUNTS["started"] == 2 and session.problems == ()
 
@@ -138,7 +142,7 @@ def test_the_waits_between_the_tries_grow(
     for _ in range(4):
         names(session)
         tries.append(COUNTS["started"])
-        clock(1.6)
+        clock(160)
     assert tries[0] == 1 and tries[-1] < 4
 
 
@@ -220,7 +224,7 @@ def test_a_source_that_hangs_is_waited_for_once_and_then_backs_off_while_its_ent
         session.list_actions()
     assert COUNTS["listed"] == 2
     FAULTS.entries = station.nothing
-    clock(2)
+    clock(200)
     names(session)
     assert COUNTS["listed"] == 3 and session.problems == ()
 

@@ -15,7 +15,7 @@ from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.render.hosts.html import to_html
 from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.runtime.services import ToolContext
-from reyn_jupyter.sessions.undo import NothingToUndoError
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError
 from tests.runtime.call.test_inner_calls import calling, flow, session, turned, writer
 
 PATH = "data/orders.csv"

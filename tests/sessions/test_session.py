@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reyn_jupyter.notebook.displays.mime import mimebundle
 
 import reyn_jupyter as reyn
 from reyn_jupyter.config import ConfigError
+from reyn_jupyter.models import server_finder
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.sessions.overviews import session_overview
 from tests.support.waiting import awaited
 
 
@@ -214,6 +216,24 @@ def test_two_runs_side_by_side(session: reyn.Session) -> None:
     assert a is not None and b is not None
     rows = session.diff(a.run, b.run).rows
     assert [row["same"] for row in rows] == ["same", "other arguments", "differs"]
+
+
+def test_settings_are_shown_as_reyn_yaml_has_them_and_nothing_spent_is_no_row_of_zeros(
+    session: reyn.Session,
+) -> None:
+    session.configure("web.private_hosts", ["wiki.example.org", "localhost:8080"])
+    values = {row["key"]: row["value"] for row in session.config.rows}
+    assert values["web.private_hosts"] == "[wiki.example.org, 'localhost:8080']"
+    assert values["calls.seconds"] == "{}"
+    assert dict(session.status.facts)["spent"] == "0 tokens, $0"
+
+
+def test_where_no_server_of_models_answers_the_way_on_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_finder, "PORTS", {9: "Ollama"})  # nothing listens there
+    found = asyncio.run(session_overview.found_models([], quick=True))
+    assert (
+        found.rows == () and "No server of models answers" in found.note and "-m local/smollm2" in found.note
+    )
 
 
 def test_a_cloned_workspace_brings_no_trust_no_model_and_no_approvals(workspace: Path) -> None:

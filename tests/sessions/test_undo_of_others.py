@@ -10,8 +10,8 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.runtime.questions.consent import Answer, Question
-from reyn_jupyter.sessions import undo
-from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.sessions.runs import undo
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError, UndoDeclinedError
 from reyn_jupyter.support.files.plain_files import PlainFolder
 
 

@@ -6,10 +6,10 @@ import os
 import time
 from pathlib import Path
 
-from reyn_jupyter.support.programs.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 
 
-def answer(request: Message) -> Message:
+def answer(request: ChildMessage) -> ChildMessage:
     what = request.header.get("do")
     if what == "hang":
         time.sleep(1000)
@@ -18,14 +18,16 @@ def answer(request: Message) -> Message:
     if what == "crash":
         os.kill(os.getpid(), 11)
     if what == "flood":
-        return Message({}, [b"x" * request.header["bytes"]])
+        return ChildMessage({}, [b"x" * request.header["bytes"]])
     if what == "grow":
-        return Message({"held": len(bytearray(request.header["bytes"]))})
+        return ChildMessage({"held": len(bytearray(request.header["bytes"]))})
     if what == "lie":
-        return Message(["no", "object"])  # type: ignore[arg-type]
+        return ChildMessage(["no", "object"])  # type: ignore[arg-type]
     if what == "read":
-        return Message({"read": [os.read(descriptor, 100).decode() for descriptor in request.descriptors]})
-    return Message({"pid": os.getpid(), "open": len(list(Path("/dev/fd").iterdir()))})
+        return ChildMessage(
+            {"read": [os.read(descriptor, 100).decode() for descriptor in request.descriptors]}
+        )
+    return ChildMessage({"pid": os.getpid(), "open": len(list(Path("/dev/fd").iterdir()))})
 
 
 if __name__ == "__main__":

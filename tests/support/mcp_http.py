@@ -74,15 +74,19 @@ class HttpServer:
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start it, and wait until it listens."""
-        self._process = subprocess.Popen(
+    def start(self, tries: int = 3) -> None:
+        """Start it, and wait until it listens; at another port where something has taken this one meanwhile."""
+        process = self._process = subprocess.Popen(
             [sys.executable, "-c", SERVER, str(self.port)],
             env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until(self._listens)
+        until(lambda: process.poll() is not None or self._listens())
+        if process.poll() is not None:
+            assert tries > 1, "the server ends by itself"
+            self.port = free_port()
+            self.start(tries - 1)
 
     def kill(self) -> None:
         """Kill it, and wait until it is gone."""

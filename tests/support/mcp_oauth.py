@@ -147,12 +147,17 @@ class SignInServer:
     """
 
     def __init__(self) -> None:
-        self.port = free_port()
-        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(self.port)], env=environment, stderr=subprocess.DEVNULL
-        )
-        until(self._listens)
+        for _ in range(3):  # something may take the port before the server does
+            self.port = free_port()
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", SERVER, str(self.port)],
+                env={**os.environ, "PYTHONWARNINGS": "ignore"},
+                stderr=subprocess.DEVNULL,
+            )
+            until(lambda: self.process.poll() is not None or self._listens())
+            if self.process.poll() is None:
+                return
+        raise AssertionError("the server ends by itself")
 
     def entry(self, name: str = "locked", **more: Any) -> McpServer:
         """Return the entry of the MCP server."""

@@ -18,6 +18,7 @@ from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import GenAi
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Purity
+from reyn_jupyter.models.base import Response, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.record.events import ModelRequested, RunStarted
 from reyn_jupyter.runtime.record.trace import Trace
@@ -366,3 +367,22 @@ def test_a_name_that_a_model_made_up_is_in_no_span_without_content(workspace: Pa
     line = otlp_line(spans_of(trace, redact=str))
     assert b"_OTHER" in line and made_up.encode() not in line
     assert made_up.encode() in otlp_line(spans_of(trace, content=True, redact=str))
+
+
+def test_half_a_character_and_numbers_without_end_cost_no_span_and_no_word_on_the_screen(
+    workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = Response(
+        tool_calls=(ToolCall("c1", "file__read", '{"path": "a\ud800"}'),), finish_reason="odd\ud800"
+    )
+    s = reyn.Session(workspace, model=ScriptedModel(broken, "It is \ud800."), store=None)
+    trace = s.ask("read \ud800")
+    odd = {"seed": 2**70, "max_tokens": float("inf"), "top_p": float("nan"), "temperature": 1}
+    assert conventions._parameters(odd) == {"gen_ai.request.temperature": 1.0}
+    (said,) = json.loads(otlp_line(spans_of(trace, content=True, redact=str)))["resourceSpans"][0][
+        "scopeSpans"
+    ]
+    chats = [span for span in said["spans"] if span["name"].startswith("chat")]
+    held = [{each["key"] for each in span["attributes"]} for span in chats]
+    assert all({"gen_ai.response.finish_reasons", "gen_ai.output.messages"} <= keys for keys in held)
+    assert caplog.records == []

@@ -12,7 +12,7 @@ import time
 from importlib import import_module
 from typing import Any
 
-from reyn_jupyter.support.programs.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 
 _FIRST: dict[str, Any] = {
     "layers": [["bar", {}, {"x": {"field": "x", "type": "nominal"}}]],
@@ -33,7 +33,7 @@ def main() -> None:
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     answer = import_module("reyn_jupyter.backends.charts.vega_lite").answer
     # The renderer's own engine takes its time to start.
-    answer(Message({"drawing": _FIRST, "longest": 1 << 20}))
+    answer(ChildMessage({"drawing": _FIRST, "longest": 1 << 20}))
     serve(answer, lambda: None)
 
 

@@ -17,7 +17,7 @@ from reyn_jupyter.backends.charts.chart_request import (
     DataType,
     Encoding,
 )
-from reyn_jupyter.backends.sql_scans import quoted
+from reyn_jupyter.backends.sql.sql_scans import quoted
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import did_you_mean, nearest_names, shorten
 

@@ -21,7 +21,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True)
-class Layer:
+class ChartLayer:
     """One mark over the rows: its name and options as Altair has them, and its encodings."""
 
     mark: str
@@ -51,7 +51,7 @@ class ChartDrawing:
         data_code: the lines of Python that compute the rows, as `data`.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[ChartLayer, ...]
     values: Sequence[Mapping[str, Any]]
     title: str
     notes: tuple[str, ...]
@@ -89,7 +89,7 @@ class ChartDrawing:
         return "\n".join([*imports, "", *self.data_code, f"chart = {chart}", end, ""])
 
 
-def _layer_code(layer: Layer) -> str:
+def _layer_code(layer: ChartLayer) -> str:
     options = ", ".join(f"{name}={value!r}" for name, value in layer.options.items())
     channels = "".join(
         f"    {channel}=alt.{CLASSES[channel]}({', '.join(f'{key}={value!r}' for key, value in given.items())}),\n"

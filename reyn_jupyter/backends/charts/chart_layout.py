@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.backends.charts import time_units
-from reyn_jupyter.backends.charts.chart_drawing import ChartDrawing, ChartTable, Layer
+from reyn_jupyter.backends.charts.chart_drawing import ChartDrawing, ChartLayer, ChartTable
 from reyn_jupyter.backends.charts.chart_query import MISSING, SUMMARIES, ChartRows, Dimension, Measure, spans
 from reyn_jupyter.backends.charts.chart_request import Channel, ChartError
 from reyn_jupyter.support.sanitize import printable
@@ -279,7 +279,7 @@ class _Layout:
     def _marks_on(self, channel: Channel) -> int:
         return len(self._scales[channel].domain) if channel in self._scales else 0
 
-    def _layers(self, marks: int) -> list[Layer]:
+    def _layers(self, marks: int) -> list[ChartLayer]:
         if self._mark == "boxplot":
             return self._box_layers()
         encodings = {channel: self._encoding(channel) for channel in ("x", "y", "color", "row", "column")}
@@ -304,9 +304,9 @@ class _Layout:
             "heatmap": ("rect", {}),
         }
         mark, options = looks[self._mark]
-        return [Layer(mark, options, _in_order(kept))]
+        return [ChartLayer(mark, options, _in_order(kept))]
 
-    def _box_layers(self) -> list[Layer]:
+    def _box_layers(self) -> list[ChartLayer]:
         assert self._measure is not None
         value, other = ("y", "x") if self._measure.channel == "y" else ("x", "y")
         group = self._encoding(other)
@@ -319,9 +319,9 @@ class _Layout:
             return {**shared, **ends, **({f"{value}2": {"field": high}} if high else {})}
 
         return [
-            Layer("rule", {}, axis("low", "high")),
-            Layer("bar", {"size": 24}, axis("q1", "q3")),
-            Layer("tick", {"color": "white", "size": 24, "thickness": 2}, axis("median", "")),
+            ChartLayer("rule", {}, axis("low", "high")),
+            ChartLayer("bar", {"size": 24}, axis("q1", "q3")),
+            ChartLayer("tick", {"color": "white", "size": 24, "thickness": 2}, axis("median", "")),
         ]
 
     def _encoding(self, channel: Any) -> dict[str, Any]:

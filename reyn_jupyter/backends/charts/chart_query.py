@@ -23,7 +23,7 @@ from reyn_jupyter.backends.charts.chart_request import (
     Encoding,
     TimeUnit,
 )
-from reyn_jupyter.backends.sql_scans import quoted
+from reyn_jupyter.backends.sql.sql_scans import quoted
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:

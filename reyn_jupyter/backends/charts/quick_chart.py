@@ -23,7 +23,7 @@ from reyn_jupyter.backends.charts.chart_request import (
 )
 from reyn_jupyter.backends.charts.chart_result import ChartResult
 from reyn_jupyter.backends.charts.renderer import chart_child, render, why_not
-from reyn_jupyter.backends.sql_frames import NotATableError, as_table
+from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 
 if TYPE_CHECKING:

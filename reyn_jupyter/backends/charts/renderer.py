@@ -17,9 +17,9 @@ from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,
+    ChildMessage,
     ChildProcess,
     ChildProcesses,
-    Message,
 )
 from reyn_jupyter.support.text import enumerate_words
 
@@ -69,7 +69,7 @@ def render(child: ChildProcess, drawing: ChartDrawing, seconds: float = SECONDS)
     """
     with child.turn:
         try:
-            answer = child.exchange(Message({"drawing": drawing.record, "longest": SVG_BYTES}), seconds)
+            answer = child.exchange(ChildMessage({"drawing": drawing.record, "longest": SVG_BYTES}), seconds)
         except ChildDeadlineError:
             raise ChartError(
                 f"Drawing was stopped after {seconds:g} seconds.",

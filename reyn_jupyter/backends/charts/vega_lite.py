@@ -13,7 +13,7 @@ import vl_convert
 
 from reyn_jupyter.backends.charts.chart_drawing import CLASSES
 from reyn_jupyter.backends.charts.chart_theme import CONFIG
-from reyn_jupyter.support.programs.child_process import Message
+from reyn_jupyter.support.programs.child_process import ChildMessage
 
 _LONGEST_MESSAGE = 600
 _SCALE = 1.5  # pixels of a picture for one of the chart
@@ -41,7 +41,7 @@ def spec_of(drawing: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def answer(request: Message) -> Message:
+def answer(request: ChildMessage) -> ChildMessage:
     """Return the spec in the header, and the picture beside it: SVG, or PNG where the SVG is too long."""
     drawing, longest = request.header["drawing"], int(request.header["longest"])
     try:
@@ -49,9 +49,9 @@ def answer(request: Message) -> Message:
         version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
         svg = vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[]).encode()
         if len(svg) <= longest:
-            return Message({"spec": spec, "mime": "image/svg+xml"}, (svg,))
+            return ChildMessage({"spec": spec, "mime": "image/svg+xml"}, (svg,))
         picture = vl_convert.vegalite_to_png(spec, vl_version=version, scale=_SCALE, allowed_base_urls=[])
-        return Message({"spec": spec, "mime": "image/png"}, (picture,))
+        return ChildMessage({"spec": spec, "mime": "image/png"}, (picture,))
     except Exception as error:  # noqa: BLE001 - whatever a library says of a chart is its reader's
         words = " ".join(f"{type(error).__name__}: {error}".split())
-        return Message({"error": words[:_LONGEST_MESSAGE]})
+        return ChildMessage({"error": words[:_LONGEST_MESSAGE]})

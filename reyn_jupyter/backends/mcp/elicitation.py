@@ -27,7 +27,7 @@ _TRIES = 3
 _YES, _NO = ("y", "yes", "true", "1"), ("n", "no", "false", "0")
 
 
-class FieldError(ValueError):
+class TypedValueError(ValueError):
     """What was typed is no value of a field; says what is."""
 
 
@@ -103,7 +103,7 @@ def ask_fields(
                 break
             try:
                 found[name] = _value(typed, field)
-            except FieldError as error:
+            except TypedValueError as error:
                 sys.stdout.write(f"{error}\n")
             else:
                 break
@@ -132,22 +132,24 @@ def _choices(field: Mapping[str, Any]) -> list[Any]:
 
 
 def _value(typed: str, field: Any) -> Any:
-    """Return what was typed as a value of a field. Raises FieldError."""
+    """Return what was typed as a value of a field. Raises TypedValueError."""
     field = field if isinstance(field, dict) else {}
     choices = _choices(field)
     if choices and typed not in choices:
-        raise FieldError(f"It is one of {', '.join(map(str, choices))}.")
+        raise TypedValueError(f"It is one of {', '.join(map(str, choices))}.")
     kind = field.get("type")
     if kind == "boolean":
         if typed.lower() not in (*_YES, *_NO):
-            raise FieldError("It is yes or no.")
+            raise TypedValueError("It is yes or no.")
         return typed.lower() in _YES
     if kind in ("integer", "number"):
         return _number(typed, field, whole=kind == "integer")
     if kind == "array":
         return [each.strip() for each in typed.split(",") if each.strip()]
     if not field.get("minLength", 0) <= len(typed) <= field.get("maxLength", len(typed)):
-        raise FieldError(f"It has {field.get('minLength', 0)} to {field.get('maxLength', 'any')} characters.")
+        raise TypedValueError(
+            f"It has {field.get('minLength', 0)} to {field.get('maxLength', 'any')} characters."
+        )
     return typed
 
 
@@ -155,7 +157,7 @@ def _number(typed: str, field: Mapping[str, Any], *, whole: bool) -> int | float
     try:
         value: int | float = int(typed) if whole else float(typed)
     except ValueError:
-        raise FieldError("It is a whole number." if whole else "It is a number.") from None
+        raise TypedValueError("It is a whole number." if whole else "It is a number.") from None
     if not field.get("minimum", value) <= value <= field.get("maximum", value):
-        raise FieldError(f"It is from {field.get('minimum', 'any')} to {field.get('maximum', 'any')}.")
+        raise TypedValueError(f"It is from {field.get('minimum', 'any')} to {field.get('maximum', 'any')}.")
     return value

@@ -50,7 +50,7 @@ class EntryError(ValueError):
 
 
 @dataclass(frozen=True)
-class Reference:
+class EntryReference:
     """A value that is looked up when the server starts.
 
     Attributes:
@@ -107,7 +107,7 @@ class ServerEntry:
         return self.env if self.transport == "stdio" else self.headers
 
     @property
-    def references(self) -> tuple[Reference, ...]:
+    def references(self) -> tuple[EntryReference, ...]:
         """What `values` look up, each once."""
         return tuple(dict.fromkeys(each for value in self.values.values() for each in references(value)))
 
@@ -198,13 +198,13 @@ def usable_name(name: str) -> str:
     return plain.strip("._-")[:NAME_LENGTH].rstrip("._-") or "server"
 
 
-def references(text: str) -> Iterator[Reference]:
+def references(text: str) -> Iterator[EntryReference]:
     """Yield the references of a valid value, in order."""
     for match in _REFERENCE.finditer(text):
         yield _reference(match[1])
 
 
-def replace_references(text: str, look_up: Mapping[Reference, str]) -> str:
+def replace_references(text: str, look_up: Mapping[EntryReference, str]) -> str:
     """Return the text with its references replaced; what a value holds is not looked through again."""
     return _REFERENCE.sub(lambda match: look_up[_reference(match[1])], text)
 
@@ -228,17 +228,17 @@ def is_literal_secret(name: str, value: str) -> bool:
     return bool(value) and secret_variable(name) and _REFERENCE.search(value) is None
 
 
-def _reference(inner: str) -> Reference:
+def _reference(inner: str) -> EntryReference:
     if inner in PLACES:
-        return Reference("place", inner)
+        return EntryReference("place", inner)
     if inner.startswith(_STORED):
         name = inner.removeprefix(_STORED)
         if _VARIABLE.fullmatch(name.replace("-", "_")):
-            return Reference("stored", name)
+            return EntryReference("stored", name)
     else:
         name, colon, default = inner.removeprefix(_ENVIRONMENT).partition(":-")
         if _VARIABLE.fullmatch(name):
-            return Reference("environment", name, default if colon else None)
+            return EntryReference("environment", name, default if colon else None)
     raise EntryError(
         f"refers to {_quoted('${' + inner + '}')}, which means nothing here; write ${{NAME}} for a variable of the "
         "environment, or ${input:NAME} for a secret that you give by %reyn mcp secret"

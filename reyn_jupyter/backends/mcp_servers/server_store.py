@@ -21,7 +21,7 @@ from reyn_jupyter.backends.mcp_servers.secret_store import FILE as SECRETS
 from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError, ServerSecrets
 from reyn_jupyter.backends.mcp_servers.server_entry import (
     EntryError,
-    Reference,
+    EntryReference,
     ServerEntry,
     check_secret_name,
     is_literal_secret,
@@ -236,7 +236,7 @@ class McpServerStore:
                 f"There is no server {name_shown(name)}.", "%reyn mcp lists them.", code="server_unknown"
             )
         entry, scope = stored.entry, stored.scope
-        refers = Reference("stored", secret) in entry.references
+        refers = EntryReference("stored", secret) in entry.references
         try:
             check_secret_name(secret)
             if not refers and entry.transport == "http":
@@ -370,9 +370,11 @@ class McpServerStore:
                 servers[entry.name] = self._server(entry, scope, {} if blocked else found, blocked)
         return tuple(stored), MappingProxyType(servers)
 
-    def _looked_up(self, entry: ServerEntry, scope: McpScope) -> tuple[dict[Reference, str], tuple[str, ...]]:
+    def _looked_up(
+        self, entry: ServerEntry, scope: McpScope
+    ) -> tuple[dict[EntryReference, str], tuple[str, ...]]:
         """Return the values of an entry's references, and the names of those that are not there."""
-        found: dict[Reference, str] = {}
+        found: dict[EntryReference, str] = {}
         needs: list[str] = []
         for reference in entry.references:
             value = self._value(reference, entry.name, scope)
@@ -382,7 +384,7 @@ class McpServerStore:
                 found[reference] = value
         return found, tuple(needs)
 
-    def _value(self, reference: Reference, server: str, scope: McpScope) -> str | None:
+    def _value(self, reference: EntryReference, server: str, scope: McpScope) -> str | None:
         match reference.kind:
             case "place":
                 return self._folder(reference.name)
@@ -396,10 +398,11 @@ class McpServerStore:
         return str(self.root) if place == "workspaceFolder" else os.path.expanduser("~")  # noqa: PTH111 - as text
 
     def _server(
-        self, entry: ServerEntry, scope: McpScope, found: Mapping[Reference, str], blocked: str | None
+        self, entry: ServerEntry, scope: McpScope, found: Mapping[EntryReference, str], blocked: str | None
     ) -> McpServer:
         places = {
-            Reference("place", name): self._folder(name) for name in ("workspaceFolder", "userHome", "HOME")
+            EntryReference("place", name): self._folder(name)
+            for name in ("workspaceFolder", "userHome", "HOME")
         }
 
         def word(text: str) -> str:
@@ -433,7 +436,7 @@ class McpServerStore:
         )
 
     def _handed(
-        self, entry: ServerEntry, name: str, text: str, found: Mapping[Reference, str]
+        self, entry: ServerEntry, name: str, text: str, found: Mapping[EntryReference, str]
     ) -> str | Secret:
         """Return a value as the server gets it: a secret where it holds one."""
         value = replace_references(text, found)
@@ -468,7 +471,7 @@ class McpServerStore:
             listener()
 
 
-def _is_secret(name: str, reference: Reference) -> bool:
+def _is_secret(name: str, reference: EntryReference) -> bool:
     return secret_variable(name) or secret_variable(reference.name)
 
 

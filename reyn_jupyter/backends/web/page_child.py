@@ -12,7 +12,7 @@ from typing import Any
 
 from reyn_jupyter.backends.web.text_encoding import decode_text
 from reyn_jupyter.support.encoding import clip
-from reyn_jupyter.support.programs.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 
 _PIECE = 1 << 20
 _MOST_TEXT = 60 << 20  # bytes of Markdown
@@ -21,22 +21,22 @@ _BLANKS = re.compile(r"\n{3,}")
 _PLAIN = "No main text was found: this is all of its text."
 
 
-def answer(request: Message) -> Message:
+def answer(request: ChildMessage) -> ChildMessage:
     """Return the Markdown of the page whose file was handed over, or why there is none."""
     header, (descriptor,) = request.header, request.descriptors
     try:
         text, title, note = _read(_content(descriptor), header)
     except MemoryError:
-        return Message({"error": "The page needs too much memory."})
+        return ChildMessage({"error": "The page needs too much memory."})
     except Exception as error:  # noqa: BLE001 - parsers fail on strangers' pages in ways of their own
         why = f"{type(error).__name__}: {clip(str(error), 300)}" if str(error) else type(error).__name__
-        return Message({"error": f"The page could not be read ({why})."})
+        return ChildMessage({"error": f"The page could not be read ({why})."})
     body = _BLANKS.sub("\n\n", text).encode("utf-8", "replace")
     if len(body) > _MOST_TEXT:
         body, size = body[:_MOST_TEXT].decode("utf-8", "ignore").encode(), len(body) >> 20
         note = f"Only the first {_MOST_TEXT >> 20} of {size} MiB of text are here."
     title = clip(" ".join(title.split()), _MOST_TITLE)
-    return Message({"title": title, "note": note}, (body,))
+    return ChildMessage({"title": title, "note": note}, (body,))
 
 
 def _content(descriptor: int) -> bytes:

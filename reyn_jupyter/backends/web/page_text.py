@@ -18,9 +18,9 @@ from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,
+    ChildMessage,
     ChildProcess,
     ChildProcesses,
-    Message,
 )
 
 SECONDS = 60.0  # for one page
@@ -105,7 +105,7 @@ class PageTextReader:
             try:
                 if ended.is_set():
                     raise PageTextError("Nobody waits for it any more.")
-                request = Message({"url": url, "charset": charset}, (), (file.fileno(),))
+                request = ChildMessage({"url": url, "charset": charset}, (), (file.fileno(),))
                 answer = child.exchange(request, seconds)
             except ChildDeadlineError:
                 raise PageTextError(

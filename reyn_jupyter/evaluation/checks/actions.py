@@ -115,7 +115,7 @@ def chain(trial: Trial, scenario: Scenario) -> Verdict:
     if not served.complete:
         return failed(f"broken at result: no right call worked for {_missing_steps(gold, served)}")
     # A right call among wrong ones that worked was not chosen: whoever calls everything makes it too.
-    if others := other_calls(scenario, worked):
+    if others := other_calls(scenario, trial.calls):
         reasons = join_reasons(call_sentence(call) for call in others)
         return failed(f"broken at restraint: {reasons}", *call_evidence(others))
     return passed(

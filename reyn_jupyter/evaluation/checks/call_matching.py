@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reyn_jupyter.evaluation.checks.call_predicates import is_accepted
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact
 from reyn_jupyter.support.text import shorten
@@ -199,15 +200,33 @@ def _nearest_fault(step: Sequence[AcceptedCall], calls: Sequence[CallFact]) -> s
 
 
 def other_calls(scenario: Scenario, calls: Sequence[CallFact]) -> list[CallFact]:
-    """Return the calls that a scenario forbids beside the accepted ones, see `Scenario.no_other`. Where it forbids any,
-    no distractor may be called either."""
-    return [
-        call
-        for call in calls
-        if call.name is not None
-        and (scenario.forbids_other(call.name) or (scenario.no_other and call.distractor))
-        and not any(_serves(call, step, arguments=True) for step in scenario.gold.steps)
-    ]
+    """Return the calls that worked and that a scenario forbids beside the accepted ones, see `Scenario.no_other`. Where
+    it forbids any, no distractor may be called either. What a call that is not accepted did within counts too; what an
+    accepted one did is how it works.
+    """
+    found: list[CallFact] = []
+    for call in calls:
+        if _is_called_for(call, scenario):
+            continue
+        if is_accepted(call) and call.ok and _is_forbidden(call, scenario):
+            found.append(call)
+        else:
+            found += [
+                each
+                for each in call.inner
+                if _is_forbidden(each, scenario) and not _is_called_for(each, scenario)
+            ]
+    return found
+
+
+def _is_called_for(call: CallFact, scenario: Scenario) -> bool:
+    return any(_serves(call, step, arguments=True) for step in scenario.gold.steps)
+
+
+def _is_forbidden(call: CallFact, scenario: Scenario) -> bool:
+    return call.name is not None and (
+        scenario.forbids_other(call.name) or bool(scenario.no_other and call.distractor)
+    )
 
 
 def maximum_matching(edges: Sequence[Sequence[int]]) -> list[int | None]:

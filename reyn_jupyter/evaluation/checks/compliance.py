@@ -26,7 +26,8 @@ from reyn_jupyter.evaluation.trial.trial import CallFact
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.checks.verdict import Verdict
-    from reyn_jupyter.runtime.record.trace import Call, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call
+    from reyn_jupyter.runtime.record.trace import Trace
 
 Tone = Literal["good", "plain", "muted", "info", "warn", "bad"]
 _NAMES = {

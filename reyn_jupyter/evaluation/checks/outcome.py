@@ -69,7 +69,7 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
         faults += [verdict.reason] if verdict.kind == "fail" else []
     worked = worked_calls(trial)
     faults += serve(gold, worked).faults.values()
-    faults += [call_sentence(call) for call in other_calls(scenario, worked)]
+    faults += [call_sentence(call) for call in other_calls(scenario, trial.calls)]
     faults += _answer_faults(trial.answer, scenario)
     unrecorded: list[str] = []
     for expected in scenario.expected:

@@ -7,6 +7,7 @@ costs a bounded amount of memory, and one that is too large is refused with how 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -125,7 +126,8 @@ def _row(where: str, data: Any) -> Row:
 
 
 def _csv(path: Path) -> Iterator[Row]:
-    lines = csv.reader(read_text(path).splitlines(keepends=True), strict=True)
+    # As a file, since a text is split at more than ends a row: U+2028 stands in answers of models.
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     before = csv.field_size_limit(LARGEST)
     try:
         names = next(lines, [])
@@ -158,6 +160,8 @@ def _saved(folder: Path, split: str | None) -> Iterator[Row]:
         else None
     )
     if splits is not None:
+        if not isinstance(splits, list) or not splits:
+            raise DatasetError(f"{folder.name}/dataset_dict.json names no splits; save the dataset again")
         if split not in splits:
             have = ", ".join(map(str, splits))
             raise DatasetError(f"{folder.name} has the splits {have}; name one: split={str(splits[0])!r}")

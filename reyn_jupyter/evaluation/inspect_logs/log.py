@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LARGEST_LOG = 8 * LARGEST  # bytes of all members, unpacked
 _ZSTANDARD = 93  # the method of zip, which the standard library knows from Python 3.14 on
+_LARGEST_NUMBER = 1e300
 _LOCAL_HEADER = 30  # bytes, before the name
 
 
@@ -236,6 +237,7 @@ def _sample(file: str, data: Any) -> InspectSample:
     scores = {
         str(name): _value(_object(score).get("value")) for name, score in _object(data.get("scores")).items()
     }
+    tokens = _sum(usage, "total_tokens")
     fault, limit = _object(data.get("error")), _object(data.get("limit"))
     target = data.get("target", "")
     return InspectSample(
@@ -248,7 +250,7 @@ def _sample(file: str, data: Any) -> InspectSample:
         calls=tuple(_calls(data.get("messages"))),
         error=str(fault["message"]) if "message" in fault else None,
         limit=str(limit["type"]) if "type" in limit else None,
-        tokens=int(_sum(usage, "total_tokens") or 0) if usage else None,
+        tokens=None if tokens is None else int(tokens),
         cost=_sum(usage, "total_cost"),
         seconds=_number(data.get("total_time")),
         trial=trial,
@@ -260,7 +262,10 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return a number that is one; None for NaN and Infinity, which Python writes as JSON."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < _LARGEST_NUMBER else None
 
 
 def _sum(usage: list[Mapping[str, Any]], name: str) -> float | None:

@@ -118,9 +118,11 @@ class JudgePass:
         store: the study's file.
         grader: what is asked.
         model: who is asked.
-        budget: what all judgements of this grader in the file may use, this pass and replaced verdicts among them.
+        budget: what all judgements in the file may use, of this grader and of `others`, this pass and replaced verdicts
+            among them.
         code: the version of the code whose trials count.
         again: ask about trials that have a verdict too.
+        others: graders whose judgements the budget is for as well.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class JudgePass:
         budget: Budget,
         code: str | None = None,
         again: bool = False,
+        others: Iterable[ModelGrader] = (),
     ) -> None:
         self._store, self._grader, self._budget = store, grader, budget
         self._real, self._model = model.real, RetryingModel(model)
@@ -144,9 +147,10 @@ class JudgePass:
         spent = judge_usage(own.values())
         # Of a judge whose price is not known yet the first judgement runs alone, as with trials.
         known_price = budget.usd is None or spent.calls
-        self._ledger = Ledger(
-            budget, judge_usage(self._records.values()), {grader.digest: _FIRST} if known_price else {}
-        )
+        of_all = [*self._records.values()]
+        for other in others:
+            of_all += judgement_records(store, other).values()
+        self._ledger = Ledger(budget, judge_usage(of_all), {grader.digest: _FIRST} if known_price else {})
         if spent.calls:
             each = TrialUsage(1, 1, math.ceil(spent.tokens / spent.calls), spent.usd / spent.calls)
             self._ledger.expect(grader.digest, each)

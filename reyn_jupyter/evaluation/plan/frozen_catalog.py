@@ -203,6 +203,7 @@ class Catalog:
             MappingProxyType({**other.types, **self.types}),
             _pinned_of(self, other),
             _operations_of(self, other),
+            self.distractors | other.distractors,
         )
 
     def __repr__(self) -> str:
@@ -380,7 +381,10 @@ def _operations_of(one: Catalog, other: Catalog) -> frozenset[str] | None:
     parts = [each for each in (one, other) if each.factories]
     if all(part.operations is None for part in parts):
         return None
-    held = (part.operations or {action.name.text for action in part.snapshot.actions} for part in parts)
+    held = (
+        {action.name.text for action in part.snapshot.actions} if part.operations is None else part.operations
+        for part in parts
+    )
     return frozenset(name for names in held for name in names)
 
 

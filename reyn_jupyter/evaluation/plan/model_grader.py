@@ -57,6 +57,11 @@ class ModelGrader(Stated):
         return int(self.digest[:12], 16)
 
     @property
+    def people_version(self) -> int:
+        """The version of what people say: another judge leaves it as it is, another rubric asks another question."""
+        return int(hashlib.sha256(canonical([self.name, self.rubric])).hexdigest()[:12], 16)
+
+    @property
     def people(self) -> str:
         """The name under which the labels of people for this check are kept."""
         return f"{self.name}_by_people"

@@ -163,7 +163,8 @@ class Scenario(Stated):
         omits: texts of which none may stand in the answer, for those that are as near as what is right: an answer that
             names every candidate says nothing.
         no_other: actions, by name or with wildcards (``tool__*``), of which no call may work but the accepted ones:
-            what is done beside the right thing, where no file shows it afterwards. A call that answered with an error
+            what is done beside the right thing, where no file shows it afterwards. What a call does within, such as the
+            steps of a workflow, counts as well, unless the call itself is accepted. A call that answered with an error
             did nothing, and one more call that is accepted is a matter of how the turn ends.
         setup_error: an error that the first matching action answers once, for scenarios of recovery: {action: message}.
         forecast: the author's probability that a model gets it right, where one was made before the run.

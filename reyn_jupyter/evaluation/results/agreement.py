@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
+from reyn_jupyter.evaluation.results.trial_export import written_cell
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.paired import difference
 from reyn_jupyter.evaluation.statistics.rates import Rate, rate
@@ -113,8 +115,7 @@ def read_labels(labels: Mapping[LabelledTrial, bool] | str | Path) -> dict[Label
         EvidenceError: the file cannot be read, lacks a column, or holds a label that is none.
     """
     if not isinstance(labels, str | Path):
-        return {(str(variant), str(scenario), int(repeat)): bool(said)
-                for (variant, scenario, repeat), said in labels.items()}  # fmt: skip
+        return {_place(place): _label(place, said) for place, said in labels.items()}
     path, found = Path(labels).expanduser(), {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
@@ -126,9 +127,15 @@ def read_labels(labels: Mapping[LabelledTrial, bool] | str | Path) -> dict[Label
                         f"{', '.join(_WORDS)}"
                     )
                 if said:
-                    found[row["variant"], row["scenario"], int(row["repeat"])] = _WORDS[said]
+                    place = written_cell(row["variant"]), written_cell(row["scenario"]), int(row["repeat"])
+                    found[place] = _WORDS[said]
     except (OSError, UnicodeDecodeError) as error:
         raise EvidenceError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except csv.Error as error:
+        raise EvidenceError(
+            f"{path.name} is no CSV ({error}); leave out columns of long texts: variant, scenario, repeat and label "
+            "are all that is read"
+        ) from error
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, EvidenceError):
             raise
@@ -136,6 +143,22 @@ def read_labels(labels: Mapping[LabelledTrial, bool] | str | Path) -> dict[Label
             f"{path.name} needs the columns variant, scenario, repeat (a whole number) and label"
         ) from error
     return found
+
+
+def _place(given: LabelledTrial) -> LabelledTrial:
+    try:
+        variant, scenario, repeat = given
+        return str(variant), str(scenario), int(repeat)
+    except (TypeError, ValueError) as error:
+        raise EvidenceError(f"{given!r:.80} names no trial; give (variant, scenario, repeat)") from error
+
+
+def _label(place: LabelledTrial, said: object) -> bool:
+    """Return a label that is one: a word or a missing value must not pass for True."""
+    with suppress(TypeError, ValueError):  # what pandas has for a missing value is equal to nothing
+        if said in (True, False):
+            return bool(said)
+    raise EvidenceError(f"the label {said!r:.40} of {place} is neither True nor False")
 
 
 def label_verdicts(

@@ -142,8 +142,8 @@ class Comparison:
     @property
     def end_of_scale(self) -> Literal["floor", "ceiling", ""]:
         """The end of the suite's scale at which both variants lie, so that it cannot tell them apart; "" where they
-        lie between, for numbers, and where too few scenarios were tried. Two that never passed lie on the floor however
-        few there were: no number of the same would be known to tell them apart."""
+        lie between, for numbers, and where too few scenarios were tried. Two that never passed are put on the floor
+        however few there were, and `is_early` where so few say nothing of others."""
         rates = [each for each in (self.difference.a, self.difference.b) if isinstance(each, Rate)]
         if len(rates) < 2 or self.difference.scenarios < 2:
             return ""
@@ -154,6 +154,11 @@ class Comparison:
         if all(rate.on_floor for rate in rates):
             return "floor"
         return "ceiling" if all(rate.on_ceiling for rate in rates) else ""
+
+    @property
+    def is_early(self) -> bool:
+        """Whether so few scenarios were tried that nothing is known of how more of them would end."""
+        return self.difference.scenarios < ENOUGH
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -167,10 +172,14 @@ class Comparison:
                 "holds at every look. The rates of each variant alone have intervals of a fixed number of scenarios."
             )
         elif not self.clear and (end := self.end_of_scale):
-            said.append(
-                f"Both are on the {end} of this suite on {self.check.title}, so more scenarios like these would not "
-                f"tell them apart; {other_scenarios(self.suite, end)}."
+            found = (
+                f"Neither passed in any scenario on {self.check.title}, and {self.difference.scenarios} scenarios are "
+                "too few to say whether more would tell them apart"
+                if self.is_early
+                else f"Both are on the {end} of this suite on {self.check.title}, so more scenarios like these would "
+                "not tell them apart"
             )
+            said.append(f"{found}; {other_scenarios(self.suite, end)}.")
         elif not self.clear and self.power is not None and self.power < POWER:
             chance = f"{100 * self.power:.0f} % or more" if self.power >= 0.01 else "less than 1 %"
             said.append(

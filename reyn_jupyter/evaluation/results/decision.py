@@ -137,7 +137,8 @@ class Decision:
         if not known:
             ends = {each.end_of_scale for each in found}
             if len(ends) == 1 and (end := ends.pop()):
-                return f" {_end_words(end, self.suite).capitalize()}."
+                said = _end_words(end, self.suite, any(each.is_early for each in found))
+                return f" {said[0].upper()}{said[1:]}."
             return ""
         name = min(known, key=lambda each: known[each])
         whom = "it" if len(found) == 1 else name
@@ -147,8 +148,10 @@ class Decision:
 _IF = "if the difference is as large as it looks"
 
 
-def _end_words(end: Literal["floor", "ceiling"], suite: str) -> str:
+def _end_words(end: Literal["floor", "ceiling"], suite: str, is_early: bool) -> str:
     advice = other_scenarios(suite, end)
+    if is_early:
+        return f"all failed in every scenario, and these are too few to say more; {advice}"
     return f"all lie on the {end} of this suite, which cannot tell them apart; {advice}"
 
 
@@ -250,7 +253,8 @@ def describe_verdict(found: Comparison, comparisons: int) -> str:
         low, high = sorted(each if seen.estimate > 0 else -each for each in (seen.low, seen.high))
         return f"{head}, by {f'{100 * low:.0f} to' if low >= FLOOR else 'up to'} {100 * high:.0f} points"
     if found.end_of_scale:
-        return _end_words(found.end_of_scale, found.suite).replace("all lie", "both lie")
+        said = _end_words(found.end_of_scale, found.suite, found.is_early)
+        return said.replace("all ", "both ", 1)
     if seen.scenarios == 1:
         return "too close to call, since one scenario says nothing of others"
     close = "too close to call"

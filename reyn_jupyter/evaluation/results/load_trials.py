@@ -166,11 +166,12 @@ def load_trials(store: Store, spec: StudySpec, judges: Mapping[str, str] | None 
     with store.reading("what a run noted"):
         notes = run_notes(store, runs, others, spec.code)
         primary = _announced_check(runs, spec)
-        versions = {grader.name: grader.version for grader in spec.graders}
+        judged = {grader.name: grader.version for grader in spec.graders}
+        versions = judged | {grader.people: grader.people_version for grader in spec.graders}
         evidence = TrialSet(
             suite=spec.name,
             primary=primary,
-            checks=tuple(dict.fromkeys((primary, *spec.checks, *versions))),
+            checks=tuple(dict.fromkeys((primary, *spec.checks, *judged))),
             scenarios={scenario.id: scenario for scenario in spec.scenarios},
             variants=variants,
             trials=trials,

@@ -143,10 +143,9 @@ class Recommendation:
         held = f"the {variant.mandate} mandate ×{variant.reinforcement}"
         mandate = "no mandate" if variant.mandate == "none" else held
         helps = [name.replace("_", " ") for name in _WEAK if getattr(variant, name)]
-        return (
-            f"{self.model} as tier {self.tier} with the {variant.surface} surface, discovery by {variant.discovery} "
-            f"and {enumerate_words([mandate, *helps])}"
-        )
+        discovery = f"discovery by {variant.discovery.replace('_', ' ')}"
+        settings = enumerate_words([f"the {variant.surface} surface", discovery, mandate, *helps])
+        return f"{self.model} as tier {self.tier} with {settings}"
 
     @property
     def _why(self) -> str:
@@ -175,6 +174,11 @@ class Recommendation:
     def yaml(self) -> str:
         """The lines for `reyn.yaml`."""
         return as_yaml(self.settings)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether `write` takes it: trials of a real model, and enough of them."""
+        return self.source == "real" and self.confidence != "too little evidence"
 
     def write(self, path: str | Path = "reyn.yaml") -> Path:
         """Write the settings into a configuration file; comments and other keys in it stay.

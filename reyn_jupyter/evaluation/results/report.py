@@ -208,8 +208,12 @@ class Report:
             ("differs from", "differ from", [each for each in rest if each.clear and each.winner is None]),
             ("cannot be told apart from",) * 2 + ([each for each in rest if not each.clear],),
         )
+        marks = sorted({source for each in rest for source in each.sources} - {"real"})
+        source = f"{' and '.join(marks).capitalize()} trials: " if marks else ""
         told: list[str] = []
         for one, many, found in groups:
+            if len(rest) == 1 and found:
+                return f"{source}{found[0].b} {one} {found[0].a}."
             if found:
                 names = f" ({', '.join(each.b for each in found)})" if len(found) <= _NAMED else ""
                 whom = "it" if told else found[0].a
@@ -217,9 +221,7 @@ class Report:
         if not told:
             return ""
         groups_text = enumerate_words(told)
-        others = sorted({source for each in rest for source in each.sources} - {"real"})
-        mark = f"{' and '.join(others).capitalize()} trials: of" if others else "Of"
-        return f"{mark} the {count(len(rest), 'other variant')}, {groups_text}."
+        return f"{source}{'of' if source else 'Of'} the {len(rest)} other variants, {groups_text}."
 
     @cached_property
     def df(self) -> pd.DataFrame:
@@ -318,17 +320,18 @@ def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
 
 
 def format_figure(figure: Figure) -> str:
-    """Return a figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
+    """Return a figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``$0.02``, ``does not apply``."""
     found = figure.found
     if found is None:
         if figure.awaits_judge:
             return "not judged yet"
         return "does not apply" if figure.not_applicable else "no graded trial"
     if figure.check.numeric:
-        text = significant(found.estimate)
+        unit = "$" if figure.check.name == "cost" else ""
+        text = f"{unit}{significant(found.estimate)}"
         if found.low is None or found.high is None:
             return text
-        return f"{text} ({significant(found.low)} to {significant(found.high)})"
+        return f"{text} ({unit}{significant(found.low)} to {unit}{significant(found.high)})"
     assert isinstance(found, Rate)
     return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
 

@@ -84,6 +84,15 @@ def _plain_cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
+def written_cell(value: str) -> str:
+    """Return the text that an exported cell stands for.
+
+    >>> written_cell("'=1+1"), written_cell("'tis")
+    ('=1+1', "'tis")
+    """
+    return value[1:] if value.startswith("'") and _FORMULA.match(value, 1) else value
+
+
 def _lines(evidence: TrialSet) -> Iterable[str]:
     judged = {grader.name for grader in evidence.graders}
     for trial in evidence.trials:

@@ -131,7 +131,8 @@ class TrialSet:
             return kept.get((trial.variant, trial.key, trial.source), none)
 
         title = f"{judge.label} by people" if by_people else judge.label
-        return Check(name, title, judge.rubric, grade, version=judge.version)
+        version = judge.people_version if by_people else judge.version
+        return Check(name, title, judge.rubric, grade, version=version)
 
     def judged_by(self, grader: ModelGrader) -> Counter[str]:
         """Return the models whose verdicts of a grader are shown, and how many each gave; see `judge_identity`."""

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers.provider_facts import is_local
 
 _CONGESTION = ("rate_limited", "unavailable", "timeout")
 _BREATH = (

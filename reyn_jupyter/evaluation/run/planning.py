@@ -183,7 +183,7 @@ def _refuse_what_has_no_model(trial_runner: TrialRunner, variant: Variant, budge
 
 
 def _lacks_price(label: str) -> bool:
-    from reyn_jupyter.models.prices import price_of  # brings LiteLLM along
+    from reyn_jupyter.models.providers.prices import price_of  # brings LiteLLM along
 
     return price_of(label) is None
 

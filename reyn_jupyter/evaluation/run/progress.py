@@ -47,6 +47,7 @@ class Progress:
         estimates: variant → the primary check's rate or mean so far; absent where nothing is graded yet.
         log_e: the evidence so far in a run that stops on it; None in others.
         sources: variant → where its trials come from.
+        loading: what models of this machine load at this moment, and for how long.
     """
 
     done: int
@@ -65,12 +66,16 @@ class Progress:
     log_e: float | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)
     timeouts: int = 0
+    loading: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return how far the run is, in one line, marked where no real model answers."""
         others = sorted(set(self.sources.values()) - {"real"})
         lacking = sum(self.missing.values())
-        parts = [f"{self.done:,} of {count(self.total, 'trial')} done, {self.running:,} under way"]
+        parts = [
+            f"{self.done:,} of {count(self.total, 'trial')} done, {self.running:,} under way",
+            *self.loading,
+        ]
         parts += [f"{format_range(self.eta)} left"] if self.eta is not None else []
         parts += [f"${self.usd:,.4f}"] if self.usd else []
         parts += [f"{self.tokens:,} tokens"] if self.tokens else []

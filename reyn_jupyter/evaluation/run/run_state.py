@@ -239,6 +239,7 @@ class ProgressReporter:
         limits: Mapping[str, int],
         waits: Mapping[str, float],
         *,
+        loading: tuple[str, ...] = (),
         force: bool = False,
     ) -> None:
         """Tell how far the run is, where it is time to."""
@@ -270,5 +271,6 @@ class ProgressReporter:
                 log_e=run_state.log_e,
                 sources=self._sources,
                 timeouts=run_state.timeouts,
+                loading=loading,
             )
         )

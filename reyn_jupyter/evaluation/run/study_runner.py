@@ -287,7 +287,15 @@ class StudyRunner:
             self._tell()
 
     def _tell(self, *, force: bool = False) -> None:
-        self._reporter.tell(len(self._meters), self._ledger, self._pace.limits, self._pace.waits, force=force)
+        loading = dict.fromkeys(map(self._trial_runner.loading, self._run_plan.variants))
+        self._reporter.tell(
+            len(self._meters),
+            self._ledger,
+            self._pace.limits,
+            self._pace.waits,
+            loading=tuple(filter(None, loading)),
+            force=force,
+        )
 
     @property
     def _usage(self) -> TrialUsage:

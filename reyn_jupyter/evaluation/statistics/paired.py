@@ -188,7 +188,7 @@ def _verdicts(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: 
 
 
 def _numbers(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: int) -> Difference:
-    low, high, method = mean_limits(gaps, level, seed)
+    low, high, method, _ = mean_limits(gaps, level, seed)
     effect, effective, _ = sizes_of(gaps, variance_of(gaps), level)
     p, test = (None, "none: one scenario") if gaps.scenarios == 1 else sign_flip(gaps.means, seed=seed)
     return Difference(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,10 +33,8 @@ CONSTANT = (
     "All scenarios are equal, so there is no interval: nothing varied, which is not the same as certainty."
 )
 TOO_WIDE = "So few scenarios, so far apart, that the limits would say nothing: add scenarios."
-WIDEST = 100.0  # times the estimate; a limit further away is not given
+WIDEST = 10.0  # times the estimate; a limit further away is not given
 ONE_SCENARIO = "One scenario: the interval speaks of this scenario alone, not of others like it."
-_EQUAL, _WIDE = "none: all scenarios are equal", "none: the limits would be too wide"
-_NO_LIMITS = {_EQUAL: (CONSTANT,), _WIDE: (TOO_WIDE,)}
 FLOOR = 0.005  # a limit below it is written as 0 %
 NO_TRIAL = (
     "there is no trial to take a {} of. Run the variant, or leave it out of the report; "
@@ -193,26 +192,33 @@ def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
     clusters = clusters_of(arm, verdicts=False)
     if not clusters.scenarios:
         raise ValueError(NO_TRIAL.format("mean"))
-    low, high, method = mean_limits(clusters, level, seed, positive=bool((clusters.means >= 0).all()))
+    limits = mean_limits(clusters, level, seed, positive=bool((clusters.means >= 0).all()))
     effect, effective, _ = sizes_of(clusters, variance_of(clusters), level)
     return Mean(
         float(clusters.means.mean()),
-        low,
-        high,
+        limits.low,
+        limits.high,
         level,
-        method,
+        limits.method,
         clusters.trials,
         clusters.scenarios,
         icc_of(clusters),
         effect,
         effective,
-        _warnings(clusters, extreme=False) + _NO_LIMITS.get(method, ()),
+        _warnings(clusters, extreme=False) + ((limits.warning,) if limits.warning else ()),
     )
 
 
-def mean_limits(
-    clusters: Clusters, level: float, seed: int, *, positive: bool = False
-) -> tuple[float | None, float | None, str]:
+class MeanLimits(NamedTuple):
+    """The limits of a mean, None where there are none; how they were found; and a sentence on why there are none."""
+
+    low: float | None
+    high: float | None
+    method: str
+    warning: str = ""
+
+
+def mean_limits(clusters: Clusters, level: float, seed: int, *, positive: bool = False) -> MeanLimits:
     """Return the limits of a mean of scenarios and how they were found; None with one scenario, where nothing varied,
     and where they would lie further than `WIDEST` times from it.
 
@@ -226,24 +232,25 @@ def mean_limits(
     quantile = normal_quantile(level)
     means, number = clusters.means, clusters.scenarios
     if number == 1:
-        return None, None, "none: one scenario"
+        return MeanLimits(None, None, "none: one scenario")  # of which `_warnings` speaks
     estimate = float(means.mean())
     if float(np.ptp(means)) <= 1e-12 * max(1.0, abs(estimate)):
-        return None, None, _EQUAL
+        return MeanLimits(None, None, "none: all scenarios are equal", CONSTANT)
     if number >= FEW_CLUSTERS:
         found = bootstrap_t(means, level, seed)
         if found is not None and not (positive and found[0] < 0):
             low, high = found
-            return min(low, estimate), max(high, estimate), f"bootstrap-t, 9,999 resamples (seed {seed})"
+            method = f"bootstrap-t, 9,999 resamples (seed {seed})"
+            return MeanLimits(min(low, estimate), max(high, estimate), method)
     quantile = t_quantile(level, number - 1)
     half = quantile * math.sqrt(float(means.var(ddof=1)) / number)
     degrees = f"t, {count(number - 1, 'degree')} of freedom"
     if positive:
         if half / estimate > math.log(WIDEST):
-            return None, None, _WIDE
+            return MeanLimits(None, None, "none: the limits would be too wide", TOO_WIDE)
         factor = math.exp(half / estimate)
-        return estimate / factor, estimate * factor, f"{degrees}, of the mean's logarithm"
-    return estimate - half, estimate + half, degrees
+        return MeanLimits(estimate / factor, estimate * factor, f"{degrees}, of the mean's logarithm")
+    return MeanLimits(estimate - half, estimate + half, degrees)
 
 
 def clopper_pearson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:

@@ -13,8 +13,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reyn_jupyter.backends.file_edits import positions
-from reyn_jupyter.backends.memory_format import LAYERS, Memory, MemoryStoreError, MemoryType, render
+from reyn_jupyter.backends.files.file_edits import positions
+from reyn_jupyter.backends.memory.memory_format import LAYERS, Memory, MemoryStoreError, MemoryType, render
 
 MEMORY_FOLDER = ".reyn/memory"
 _PLACE = re.compile(r"\{n(?::0(\d))?\}|\{([^{}|]*(?:\|[^{}|]*)+)\}")

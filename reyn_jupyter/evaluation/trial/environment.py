@@ -26,7 +26,7 @@ from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.call.invoke import Invoker

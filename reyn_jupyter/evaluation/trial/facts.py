@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import pydantic_core
@@ -16,11 +17,13 @@ from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.trial.confinement import BY
 from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface, Trial
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionResolved, ModelReplied
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 
 NOT_THE_VARIANT = f"the variant was not in force: {NOT_FORCED}"
 LONGEST_WRAPPER = 200  # characters
 LONGEST_ERROR = 500  # characters
+MOST_INNER = 200  # calls that one call made in turn
 _OVERFLOW = "context_too_long"
 _LISTING = frozenset({"list_actions", "search_actions"})
 
@@ -31,7 +34,16 @@ def call_facts(trace: Trace, distractors: Collection[str] = ()) -> tuple[CallFac
     Args:
         distractors: the actions that fill the catalog up, by qualified name.
     """
-    return tuple(_call(call, distractors) for call in trace.calls)
+    return tuple(
+        _call(call, distractors, _inner_facts(trace.inner.get(call.id), distractors)) for call in trace.calls
+    )
+
+
+def _inner_facts(run: Trace | None, distractors: Collection[str]) -> tuple[CallFact, ...]:
+    """Return the calls of an inner run, and of those inside it, that worked."""
+    runs = () if run is None else (run, *run.all_inner)
+    worked = (call for each in runs for call in each.calls if call.ok and call.resolved.name)
+    return tuple(_call(call, distractors) for call in islice(worked, MOST_INNER))
 
 
 def denied_actions(trace: Trace) -> tuple[str, ...]:
@@ -56,7 +68,7 @@ def offered_surface(trace: Trace) -> Surface:
     return "flat" if trace.started.settings.get("surface") == "flat" else "universal"
 
 
-def _call(call: Call, distractors: Collection[str]) -> CallFact:
+def _call(call: Call, distractors: Collection[str], inner: tuple[CallFact, ...] = ()) -> CallFact:
     resolved, finished = call.resolved, call.finished
     error = finished.error if finished is not None and not finished.ok else None
     return CallFact(
@@ -71,6 +83,7 @@ def _call(call: Call, distractors: Collection[str]) -> CallFact:
         code=None if finished is None else finished.code,
         distractor=resolved.name in distractors,
         listed=() if finished is None else _listed_names(resolved, finished.output),
+        inner=inner,
     )
 
 

@@ -23,7 +23,7 @@ from reyn_jupyter.evaluation.trial.trial_model import (
     source_of,
 )
 from reyn_jupyter.models.base import Model, ModelError, Tier
-from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.model_registry import OFFLINE, resolve_model
 from reyn_jupyter.support.key_shapes import contains_key_shape
 from reyn_jupyter.support.text import did_you_mean, nearest
@@ -102,6 +102,10 @@ class ModelFactory:
     def slots(self, variant: Variant) -> int | None:
         """Return how many trials its model takes at a time, None where it does not say. Raises ModelError."""
         return None if self._player is not None else getattr(self._model(variant.model), "slots", None)
+
+    def loading(self, variant: Variant) -> str:
+        """Return what its model loads at this moment, in a few words; empty where it loads nothing or does not say."""
+        return "" if self._player is not None else getattr(self._model(variant.model), "loading", "")
 
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""

@@ -57,6 +57,8 @@ class CallFact(FrozenModel):
         code: the action's own name for that error, where it gave one.
         listed: the names that its answer listed, for listings, searches and the gate.
         distractor: whether the action is one that the variant's `catalog_size` added to the scenario's.
+        inner: the calls that its action made in turn and that worked, at any depth (the steps of a workflow), 200 at
+            most.
     """
 
     step: int
@@ -70,6 +72,7 @@ class CallFact(FrozenModel):
     code: str | None = None
     listed: tuple[str, ...] = ()
     distractor: bool = False
+    inner: tuple[CallFact, ...] = ()
 
 
 class FileFact(FrozenModel):

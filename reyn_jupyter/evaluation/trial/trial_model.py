@@ -16,7 +16,6 @@ from typing import Any, Protocol, cast, get_args, runtime_checkable
 
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import (
     Model,
     ModelError,
@@ -26,10 +25,11 @@ from reyn_jupyter.models.base import (
     context_length_of,
     media_taken,
 )
-from reyn_jupyter.models.stored_ids import replace_stored_ids, stored_ids_in, unique_ids
+from reyn_jupyter.models.cassettes.stored_ids import replace_stored_ids, stored_ids_in, unique_ids
+from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.sessions.replay import ReplayedModel
+from reyn_jupyter.sessions.runs.replay import ReplayedModel
 
 OnModelError = Callable[[str, ModelError], None]
 _SOURCES: frozenset[str] = frozenset(get_args(Source))
@@ -244,7 +244,7 @@ class UsageMeter:
 
 def _price(model: str) -> float | None:
     """US dollars of a token that is sent, None where nobody lists it. Where LiteLLM is not there, nothing was sent."""
-    from reyn_jupyter.models.prices import price_of
+    from reyn_jupyter.models.providers.prices import price_of
 
     if litellm_loader.loaded_module() is None:
         return 0.0

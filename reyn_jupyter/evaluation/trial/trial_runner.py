@@ -32,13 +32,13 @@ from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers.provider_facts import is_local
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.sessions.assembly import ENGINE
-from reyn_jupyter.sessions.run_lifecycle import turn
-from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.sessions.runs.run_lifecycle import turn
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 from reyn_jupyter.support.files.scratch import Scratch
 
 TIMEOUT = 300.0  # seconds of one trial
@@ -175,6 +175,10 @@ class TrialRunner:
     def slots(self, variant: Variant) -> int | None:
         """See `ModelFactory.slots`."""
         return self._answers.slots(variant)
+
+    def loading(self, variant: Variant) -> str:
+        """See `ModelFactory.loading`."""
+        return self._answers.loading(variant)
 
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""

@@ -41,6 +41,9 @@ class Launch(Protocol):
     def end(self, process: asyncio.subprocess.Process) -> None:
         """Kill the command with every process that it started; it need not run any more."""
 
+    async def gone(self) -> None:
+        """Wait, once the launched process has ended, until nothing that the command started is left."""
+
     def close(self) -> None:
         """Give back what was made for the command; closing again does nothing."""
 
@@ -90,6 +93,19 @@ async def read_to_end(descriptor: int) -> bytes:
     finally:
         loop.remove_reader(descriptor)
     return bytes(pieces)
+
+
+async def ended(process: int) -> None:
+    """Return once a process has ended that a descriptor stands for, whoever its parent is; several may wait."""
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+    own = os.dup(process)
+    loop.add_reader(own, over.set)
+    try:
+        await over.wait()
+    finally:
+        loop.remove_reader(own)
+        os.close(own)
 
 
 def file_of(data: bytes) -> int:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 
-from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
+from reyn_jupyter.guard.sandbox.backend import ended, file_of, read_to_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.probe import probe_problem
@@ -112,6 +112,7 @@ class BubblewrapLaunch:
     ) -> None:
         self._limits = limits
         self._inside = 0
+        self._first = -1  # the descriptor of the process `_inside`
         self._count: ProcessCount | None = None
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
@@ -143,6 +144,8 @@ class BubblewrapLaunch:
             raise SandboxError("bubblewrap could not make the sandbox") from None
         import resource  # not everywhere, and the category is loaded there all the same
 
+        with suppress(OSError):  # a Linux before 5.3; or it ended meanwhile
+            self._first = os.pidfd_open(inside)
         self._count = count_processes(self._limits.processes)
         with suppress(ProcessLookupError):  # it ended meanwhile
             if self._count is not None:
@@ -162,9 +165,22 @@ class BubblewrapLaunch:
                 os.kill(self._inside, signal.SIGKILL)  # the first of its namespace, with which all others end
         with suppress(ProcessLookupError):
             process.kill()
-        self.close()
+        self._give_back()
+
+    async def gone(self) -> None:
+        # bubblewrap ends with its command, and does not wait for what that left: the system kills it then, in its own
+        # time. The first process of a namespace ends last.
+        if self._first >= 0:
+            await ended(self._first)
 
     def close(self) -> None:
+        first, self._first = self._first, -1
+        if first >= 0:
+            os.close(first)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Give back all but what tells that the command is gone."""
         pipes, self._pipes = self._pipes, ()
         for descriptor in pipes:
             os.close(descriptor)

@@ -85,9 +85,14 @@ class SandboxedProgram:
         """Kill the program and all that it started, wait until they are gone, and give back what was made for them."""
         if self._watch is not None:
             self._watch.cancel()
-        if self.is_running:
-            await self._kill_and_wait()
-        self._launch.close()
+        try:
+            if self.is_running:
+                await self._kill_and_wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await self._launch.gone()
+        finally:
+            self._launch.close()
 
     async def _kill_and_wait(self) -> None:
         """Kill the program as its sandbox does, and by force where that takes too long."""

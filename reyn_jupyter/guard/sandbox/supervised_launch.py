@@ -92,6 +92,9 @@ class SupervisedLaunch:
     def end(self, process: asyncio.subprocess.Process) -> None:
         self.let_go()
 
+    async def gone(self) -> None:
+        """Do nothing: the launcher ends last."""
+
     def let_go(self) -> None:
         """Close the pipe that keeps the launcher alive."""
         descriptor, self._life = self._life, -1

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolSet
-from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.local.model_server import SERVERS, SLOTS, ModelServer, ServerAddress, check_file
 from reyn_jupyter.models.local.tool_text import read_reply, reply_grammar, with_tools
-from reyn_jupyter.models.prices import Price
-from reyn_jupyter.models.providers import LOCAL_SILENCE
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.prices import Price
+from reyn_jupyter.models.providers.provider_facts import LOCAL_SILENCE
 from reyn_jupyter.models.served_models import served_context
 from reyn_jupyter.models.written_calls import CallFilter
 
@@ -82,6 +82,11 @@ class LocalModel:
     def slots(self) -> int:
         """How many requests it answers at a time."""
         return SLOTS
+
+    @property
+    def loading(self) -> str:
+        """What it loads at this moment, in a few words; empty where it loads nothing."""
+        return self._server.loading
 
     async def price(self) -> Price:
         """Return that it costs nothing."""
@@ -198,7 +203,7 @@ def _file_of(name: str) -> Path:
             raise ModelError(
                 "configuration",
                 f"{name!r} names no file and no model that is known here.",
-                f"Give local/FILE.gguf, or one of {', '.join(PREFIX + each for each in _PACKAGES)}.",
+                f"Give local/FILE.gguf, or {' or '.join(PREFIX + each for each in _PACKAGES)}.",
             )
         return Path(rest).expanduser().absolute()
     # The package itself is not imported: its modules ask for what is not installed.

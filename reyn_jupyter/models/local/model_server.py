@@ -18,7 +18,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.support.programs.child_process import ChildEndedError, ChildLimits, ChildProcess, Message
+from reyn_jupyter.support.programs.child_process import (
+    ChildEndedError,
+    ChildLimits,
+    ChildMessage,
+    ChildProcess,
+)
 
 CONTEXT = 16_384  # tokens a slot at most; the server takes the model's own length where that is less
 SLOTS = (
@@ -106,10 +111,11 @@ class ModelServer:
 
     @property
     def loading(self) -> str:
-        """What it loads, in a few words; empty where it loads nothing."""
+        """What it loads, in a few words, and for how long; empty where it loads nothing."""
         if not self._began or self._took:
             return ""
-        return f"loading {self.file.name} ({_size(self.file)})"
+        seconds = time.monotonic() - self._began
+        return f"loading {self.file.name} ({_size(self.file)}) for {seconds:.0f} s"
 
     @property
     def state(self) -> ServerState:
@@ -160,7 +166,7 @@ class ModelServer:
         heard = _Log(self._log, mark)
         try:
             with child.turn:
-                child.exchange(Message(self._options(mark, key), descriptors=(heard.writing,)), LOADING)
+                child.exchange(ChildMessage(self._options(mark, key), descriptors=(heard.writing,)), LOADING)
         except ChildEndedError as error:
             heard.let_go()
             self._took = time.monotonic() - self._began

@@ -10,19 +10,19 @@ import os
 import threading
 from typing import Any
 
-from reyn_jupyter.support.programs.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 
 BATCH = 256  # tokens read at a time: after each one the server notices that whoever asked has hung up
 
 _running: list[Any] = []  # the server, which ends when nobody refers to it
 
 
-def answer(request: Message) -> Message:
+def answer(request: ChildMessage) -> ChildMessage:
     """Start the server that a request describes, and return its address, or why there is none."""
     for stream in (1, 2):
         os.dup2(request.descriptors[0], stream)
     threading.Thread(target=_load, args=(dict(request.header),), daemon=True).start()
-    return Message({})
+    return ChildMessage({})
 
 
 def _load(options: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ MonthDay = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Span:
+class DateSpan:
     """Days from the first to the last, both in it; `year` is None where the question does not say it."""
 
     first: MonthDay
@@ -55,7 +55,7 @@ def _ranges(board: ParseState) -> list[Condition]:
         if first is None or last is None:
             continue
         year = first.year if first.year is not None else last.year
-        span = Span(first.first, last.last, f"{first.words} to {last.words}", (), year, last.year or year)
+        span = DateSpan(first.first, last.last, f"{first.words} to {last.words}", (), year, last.year or year)
         column = _date_column(board, index)
         if column is None:
             raise Ungrounded(f"{board.table.label} has no date column for “{span.words}”", (span.words,))
@@ -125,7 +125,7 @@ def _absorb(board: ParseState, index: int, column: ColumnSchema | None) -> None:
 # -- what the words mean --------------------------------------------------------------------------------------------
 
 
-def _span(board: ParseState, index: int, following: tuple[str, ...] = ()) -> Span | None:
+def _span(board: ParseState, index: int, following: tuple[str, ...] = ()) -> DateSpan | None:
     """The days that the units from an index on mean; None when they are none."""
     if not board.free(index, "date", "month", "number", "word"):
         return None
@@ -136,7 +136,7 @@ def _span(board: ParseState, index: int, following: tuple[str, ...] = ()) -> Spa
     if quarter is not None:
         month = 3 * int(quarter.group(1)) - 2
         year, used = _year_after(board, index)
-        return Span((month, 1), (month + 2, _days(month + 2, year)), unit.value.upper(), used, year, year)
+        return DateSpan((month, 1), (month + 2, _days(month + 2, year)), unit.value.upper(), used, year, year)
     if unit.kind == "month":
         return _of_month(board, index, int(unit.value))
     day = _day(board, index)
@@ -147,48 +147,48 @@ def _span(board: ParseState, index: int, following: tuple[str, ...] = ()) -> Spa
         month = int(board.units[step].value)
         year, used = _year_after(board, step)
         words = f"{day} {MONTH_NAMES[month]}"
-        return Span((month, day), (month, day), words, (*range(index, step), *used), year, year)
+        return DateSpan((month, day), (month, day), words, (*range(index, step), *used), year, year)
     if day is not None and following:  # "from 10 to 20 April"
         end = _span(board, index + 2) if index + 2 < len(board.units) else None
         if end is not None and board.units[index + 1].value in following and end.first == end.last:
-            return Span((end.first[0], day), (end.first[0], day), str(day), (index,), end.year, end.year)
+            return DateSpan((end.first[0], day), (end.first[0], day), str(day), (index,), end.year, end.year)
         return None
     return _of_year(board, index)
 
 
-def _of_date(text: str, index: int) -> Span | None:
+def _of_date(text: str, index: int) -> DateSpan | None:
     pieces = [int(piece) for piece in text.split("-")]
     year, month = pieces[0], pieces[1]
     if not (1 <= month <= 12 and 1 <= year <= 9999):
         return None
     days = _days(month, year)
     if len(pieces) == 2:
-        return Span((month, 1), (month, days), text, (index,), year, year)
+        return DateSpan((month, 1), (month, days), text, (index,), year, year)
     return (
-        Span((month, pieces[2]), (month, pieces[2]), text, (index,), year, year)
+        DateSpan((month, pieces[2]), (month, pieces[2]), text, (index,), year, year)
         if 1 <= pieces[2] <= days
         else None
     )
 
 
-def _of_month(board: ParseState, index: int, month: int) -> Span:
+def _of_month(board: ParseState, index: int, month: int) -> DateSpan:
     step = index + 1
     day = _day(board, step) if board.free(step, "number", "word") else None
     if day is not None:  # "March 5, 2026"
         comma = step + 1 < len(board.units) and board.units[step + 1].text == ","
         year, used = _year_after(board, step + 1 if comma else step)
-        return Span(
+        return DateSpan(
             (month, day), (month, day), f"{day} {MONTH_NAMES[month]}", (index, step, *used), year, year
         )
     year, used = _year_after(board, index)
-    return Span((month, 1), (month, _days(month, year)), MONTH_NAMES[month], used, year, year)
+    return DateSpan((month, 1), (month, _days(month, year)), MONTH_NAMES[month], used, year, year)
 
 
-def _of_year(board: ParseState, index: int) -> Span | None:
+def _of_year(board: ParseState, index: int) -> DateSpan | None:
     year = number_at(board, index)
     led = index > 0 and board.units[index - 1].value in _BEFORE_YEAR
     if isinstance(year, int) and 1900 <= year <= 2100 and led and not board.columns.get(index - 1):
-        return Span((1, 1), (12, 31), "", (index,), year, year)
+        return DateSpan((1, 1), (12, 31), "", (index,), year, year)
     return None
 
 
@@ -231,7 +231,7 @@ def _date_column(board: ParseState, index: int) -> ColumnSchema | None:
     return dates[0] if dates else None
 
 
-def _condition(column: ColumnSchema, span: Span, operator: str, no: bool, place: int) -> Condition:
+def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, place: int) -> Condition:
     sql = column.date_sql
     year = f" {span.year}" if span.year is not None and not re.search(r"\d{4}", span.words) else ""
     words = f"{span.words}{year}".strip()
@@ -260,7 +260,7 @@ def _literal(year: int, day: MonthDay) -> str:
     return f"DATE '{year:04d}-{day[0]:02d}-{day[1]:02d}'"
 
 
-def _year_number(board: ParseState, span: Span, operator: str, place: int) -> Condition | None:
+def _year_number(board: ParseState, span: DateSpan, operator: str, place: int) -> Condition | None:
     column = board.table.column(("year",))
     whole = span.first == (1, 1) and span.last == (12, 31) and span.year == span.last_year
     if column is None or column.kind != "number" or not whole:

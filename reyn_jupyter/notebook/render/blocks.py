@@ -320,8 +320,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
+    """A JSON value. `levels` is how deep it stands open: a small one whole, so that nothing has to be pressed."""
+
     root: Node
     more: str = ""
+    levels: int = 1
     type: Literal["tree"] = "tree"
 
 

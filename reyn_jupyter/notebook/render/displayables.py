@@ -88,14 +88,16 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     ),
     Displayable("reyn_jupyter.runtime.record.script", "Script", "trace.card.script_view"),
     Displayable(
-        "reyn_jupyter.sessions.background_run",
+        "reyn_jupyter.sessions.runs.background_run",
         "BackgroundRun",
         "trace.card.background_view",
         "trace",
         updates=True,
     ),
     Displayable("reyn_jupyter.workflows.planning.plan", "WorkflowPlan", "workflow_view.plan_view"),
-    Displayable("reyn_jupyter.sessions.workflows", "PlanRun", "workflow_view.run_view", updates=True),
+    Displayable(
+        "reyn_jupyter.sessions.workflows.plan_run", "PlanRun", "workflow_view.run_view", updates=True
+    ),
     Displayable(f"{_FINDINGS}.report", "Report", "study.report_view.report_view"),
     Displayable(f"{_FINDINGS}.comparison", "Comparison", "study.comparison_view.comparison_view"),
     Displayable(f"{_FINDINGS}.recommend", "Recommendation", "study.comparison_view.recommendation_view"),

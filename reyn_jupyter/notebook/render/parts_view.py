@@ -45,7 +45,8 @@ from reyn_jupyter.outputs.parts.media_type import media_facts
 from reyn_jupyter.outputs.parts.stored_parts import PartEntry, bare_entry, read_entries, read_part
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.record.trace import Call, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call
+    from reyn_jupyter.runtime.record.trace import Trace
 
 MEDIA_BYTES = 1 << 20  # of images, sounds and charts in one view
 _PARSED = 1 << 20  # bytes of a stored text or JSON part that are read for a view

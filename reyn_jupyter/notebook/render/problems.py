@@ -7,6 +7,7 @@ from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import Block, Cell, Column, Grid, Notice, Section
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.support.text import argument_name
 
 _SHOWN = 12
 
@@ -56,7 +57,7 @@ def names(value: object, look: Look) -> str:
 def _invalid(invalid: list[Any] | tuple[Any, ...], look: Look) -> Section:
     rows = [
         (
-            Cell(look.line(item.get("path", ""), 80), face="code"),
+            Cell(look.line(argument_name(str(item.get("path", ""))), 80), face="code"),
             Cell(look.text(item.get("message", ""), 240)),
         )
         for item in invalid[:_SHOWN]

@@ -54,6 +54,8 @@ _CODES = {
     "sha256",
     "command",
 }
+_SCORES = {"score", "safety", "quality", "confidence"}  # 0 to 1
+_SELDOM = {"inner"}  # columns that are left out where nothing but 0 stands in them
 _COPIED = {"id", "blob", "run", "name", "action"}
 _IDS = {"id", "blob", "run"}
 _STATES: dict[str, Tone] = {
@@ -78,7 +80,11 @@ def state_tone(state: str) -> Tone:
 def table(given: Table, look: Look) -> View:
     """Return rows of one kind."""
     title = look.line(given.title or given.kind.capitalize(), 120)
-    names = [name for name in given.rows[0] if name != _READY] if given.rows else []
+    names = (
+        [name for name in given.rows[0] if name != _READY and _says_something(name, given)]
+        if given.rows
+        else []
+    )
     blocks: list[Block] = []
     if not given.rows:
         blocks.append(Notice("Nothing here yet.", "muted"))
@@ -91,6 +97,10 @@ def table(given: Table, look: Look) -> View:
         blocks.append(Notice(look.text(given.note, 600), "muted"))
     facts = (count(len(given.rows), "row"),) if given.rows else ()
     return View(given.kind, title, (), facts, tuple(blocks), ".df")
+
+
+def _says_something(name: str, given: Table) -> bool:
+    return name not in _SELDOM or any(row.get(name) for row in given.rows)
 
 
 def _grid(given: Table, names: list[str], look: Look) -> Grid:
@@ -159,6 +169,8 @@ def _figure(name: str, value: int | float, look: Look) -> str:
         return formatting.seconds(value)
     if meaning & _MONEY:
         return formatting.money(value)
+    if name in _SCORES:
+        return f"{value:.2f}"
     if meaning & _TIMES and value > 1e8:
         return formatting.moment(value)
     return f"{value:,}" if isinstance(value, int) and abs(value) < 10**60 else look.text(value, 80)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CHILDREN = 30
 DEPTH = 6
 NODES = 240
+OPEN_ROWS = 24  # of a tree that stands open deeper than its first level
 _STRING = 240
 _ROW = 80
 _ROW_ITEMS = 40
@@ -43,7 +44,18 @@ def tree(value: object, look: Look, knob: str) -> Tree:
     """Return a value as a tree; `knob` names what gives all of it."""
     bounds = _Bounds()
     root = _node(None, value, DEPTH, bounds, look)
-    return Tree(root, f"Not all of it is shown; all of it: {knob}" if bounds.cut else "")
+    more = f"Not all of it is shown; all of it: {knob}" if bounds.cut else ""
+    return Tree(root, more, open_levels(root))
+
+
+def open_levels(root: Node) -> int:
+    """Return how many levels may stand open without the tree growing long; the first always does."""
+    levels, rows = 1, len(root.children)
+    below = [child for node in root.children for child in node.children]
+    while below and rows + len(below) <= OPEN_ROWS:
+        levels, rows = levels + 1, rows + len(below)
+        below = [child for node in below for child in node.children]
+    return levels
 
 
 def members_tree(members: Sequence[KeyLine], total: int, look: Look, knob: str) -> Tree:
@@ -58,7 +70,8 @@ def members_tree(members: Sequence[KeyLine], total: int, look: Look, knob: str) 
     if len(children) < total:
         children.append(Node(None, bounds.note(f"… {total - len(children):,} more"), "more"))
     root = Node(None, count(total, "key"), "object", tuple(children))
-    return Tree(root, f"Not all of it is shown; all of it: {knob}" if bounds.cut else "")
+    more = f"Not all of it is shown; all of it: {knob}" if bounds.cut else ""
+    return Tree(root, more, open_levels(root))
 
 
 def value_text(value: object, look: Look) -> str:

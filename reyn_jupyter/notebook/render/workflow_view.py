@@ -32,19 +32,26 @@ from reyn_jupyter.workflows.planning.plan import layers, to_mermaid
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 
 if TYPE_CHECKING:
-    from reyn_jupyter.sessions.workflows import PlanRun
-    from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep
+    from reyn_jupyter.sessions.workflows.plan_run import PlanRun
+    from reyn_jupyter.workflows.planning.plan import Gap, MissingInput, WorkflowPlan, WorkflowStep
 
 MOST_DRAWN = 60  # steps; more are a table alone
 _MOST_GAPS = 20
+_NO_INPUT = "input missing"
 _STATUS: dict[str, Tone] = {"complete": "good", "partial-complete": "warn", "unroutable": "bad"}
 
 
 def plan_view(plan: WorkflowPlan, look: Look) -> View:
     """Return a plan: its steps, what it lacks, and what to do next."""
     gaps = {gap.step_id for gap in plan.gaps}
+    lacking = {each.step_id for each in plan.missing_inputs}
     states: dict[str, tuple[str, Tone]] = {
-        step.step_id: ("gap", "warn") if step.step_id in gaps else ("ready", "plain") for step in plan.steps
+        step.step_id: ("gap", "warn")
+        if step.step_id in gaps
+        else (_NO_INPUT, "warn")
+        if step.step_id in lacking
+        else ("ready", "plain")
+        for step in plan.steps
     }
     facts = [count(len(plan.steps), "step")]
     if plan.gaps:
@@ -55,13 +62,12 @@ def plan_view(plan: WorkflowPlan, look: Look) -> View:
     if plan.steps:
         blocks.append(steps_chart(plan, states, look))
     blocks += gap_blocks(plan.gaps, look)
+    blocks += missing_input_blocks(plan.missing_inputs, look)
     blocks += [Notice(look.text(note, 600), "muted") for note in plan.notes]
     if plan.steps:
         blocks.append(mermaid_fold(plan, look))
-    badge = Badge(plan.status, _STATUS.get(plan.status, "plain"))
-    return View(
-        "plan", f"Plan: {_title(plan, look)}", (badge,), tuple(facts), tuple(blocks), "plan.as_json()"
-    )
+    badges = (Badge(plan.status, _STATUS.get(plan.status, "plain")), *_missing_badge(plan))
+    return View("plan", f"Plan: {_title(plan, look)}", badges, tuple(facts), tuple(blocks), "plan.as_json()")
 
 
 def steps_chart(plan: WorkflowPlan, states: dict[str, tuple[str, Tone]], look: Look) -> Chart:
@@ -129,6 +135,21 @@ def gap_blocks(gaps: Sequence[Gap], look: Look) -> list[Block]:
     return blocks
 
 
+def missing_input_blocks(missing: Sequence[MissingInput], look: Look) -> list[Block]:
+    """Return a line for each file that a step is to read and that is not there."""
+    blocks: list[Block] = [
+        Notice(f"{each.step_id}: {look.text(each.message, 400)}; this step would fail.", "warn")
+        for each in missing[:_MOST_GAPS]
+    ]
+    if len(missing) > _MOST_GAPS:
+        blocks.append(Notice(f"… and {len(missing) - _MOST_GAPS} more: plan.missing_inputs", "muted"))
+    return blocks
+
+
+def _missing_badge(plan: WorkflowPlan) -> tuple[Badge, ...]:
+    return (Badge(_NO_INPUT, "warn"),) if plan.missing_inputs else ()
+
+
 def mermaid_fold(plan: WorkflowPlan, look: Look) -> Fold:
     """Return the plan as Mermaid, for wherever that is drawn."""
     return Fold((Span("Mermaid"),), blocks=(Code(look.text(to_mermaid(plan), 20_000), "mermaid"),))
@@ -190,7 +211,7 @@ _RUN_TONES: dict[str, Tone] = {
 }  # fmt: skip
 _STEP_TONES: dict[str, Tone] = {
     "done": "good", "running": "info", "failed": "bad", "timed_out": "bad", "skipped": "warn", "interrupted": "warn",
-    "not_run": "muted", "waiting": "muted", "preview": "info", "gap": "warn",
+    "not_run": "muted", "waiting": "muted", "preview": "info", "gap": "warn", _NO_INPUT: "warn",
 }  # fmt: skip
 _PHASES = ("planning", "gap check", "policy check")  # before anything runs
 _UNJUDGED = ("partial-complete", "unroutable")  # runs that end before the policy is asked
@@ -213,14 +234,17 @@ def run_view(shown: PlanRun, look: Look) -> View:
         blocks.append(steps_chart(plan, _run_states(shown), look))
     if run.status in ("interrupted", "execution_failed") and run.run_id:
         blocks.append(Commands((f"%reyn dispatch --resume {run.run_id}",), "Go on"))
-    blocks += [*gap_blocks(plan.gaps, look), *_said_blocks(shown, look)]
+    blocks += gap_blocks(plan.gaps, look)
+    preview = run.status == "preview"
+    if preview:
+        blocks += missing_input_blocks(plan.missing_inputs, look)
+    blocks += _said_blocks(shown, look)
     blocks += [Notice(look.text(note, 600), "muted") for note in plan.notes]
     if plan.steps:
         blocks.append(mermaid_fold(plan, look))
     done = sum(step.status == "done" for step in run.steps)
     facts = [
-        f"plan of {count(len(plan.steps), 'step')}"
-        + (", nothing ran" if run.status == "preview" else f", {done} done"),
+        f"plan of {count(len(plan.steps), 'step')}" + (", nothing ran" if preview else f", {done} done"),
         count(len(plan.gaps), "gap"),
     ]
     if shown.phase in _PHASES:
@@ -234,9 +258,12 @@ def run_view(shown: PlanRun, look: Look) -> View:
         facts.append(formatting.seconds(run.seconds))
     if run.run_id:
         facts.append(f"state/runs/{run.run_id}.json")
-    badge = Badge(run.status, _RUN_TONES.get(run.status, "plain"))
+    badges = (
+        Badge(_in_words(run.status), _RUN_TONES.get(run.status, "plain")),
+        *(_missing_badge(plan) if preview else ()),
+    )
     return View(
-        "run of a plan", f"Run: {_title(plan, look)}", (badge,), tuple(facts), tuple(blocks), "run.as_json()"
+        "run of a plan", f"Run: {_title(plan, look)}", badges, tuple(facts), tuple(blocks), "run.as_json()"
     )
 
 
@@ -244,12 +271,15 @@ def _run_states(shown: PlanRun) -> dict[str, tuple[str, Tone]]:
     """Return the state of each step in words, with its tone."""
     runs = {step.step_id: step for step in shown.run.steps}
     gaps = {gap.step_id for gap in shown.plan.gaps}
+    lacking = {each.step_id for each in shown.plan.missing_inputs}
     states: dict[str, tuple[str, Tone]] = {}
     for step in shown.plan.steps:
         run = runs.get(step.step_id)
-        words = "gap" if step.step_id in gaps else "waiting" if run is None else run.status
+        words: str = "gap" if step.step_id in gaps else "waiting" if run is None else run.status
+        if words == "preview" and step.step_id in lacking:
+            words = _NO_INPUT
         took = f" · {formatting.seconds(run.seconds)}" if run is not None and run.seconds else ""
-        states[step.step_id] = (f"{words}{took}", _STEP_TONES.get(words, "plain"))
+        states[step.step_id] = (f"{_in_words(words)}{took}", _STEP_TONES.get(words, "plain"))
     return states
 
 
@@ -285,6 +315,11 @@ def _said_blocks(shown: PlanRun, look: Look) -> list[Block]:
         said = (Code(look.text(run.text, 4_000)),)
         blocks.append(Fold((Span("In words"),), blocks=said, printed=True))
     return blocks
+
+
+def _in_words(state: str) -> str:
+    """Return a state as people write it: "blocked by policy"."""
+    return state.replace("_", " ")
 
 
 def _pretty(value: Any, indent: int | None = 1) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.catalog.arguments.argument_repair import NOTHING, read_json
 from reyn_jupyter.catalog.arguments.schema_validation import Invalid
-from reyn_jupyter.notebook.invoke_line import reference
+from reyn_jupyter.notebook.magic_line.invoke_line import reference
 from reyn_jupyter.notebook.render.catalog_view import follow_reference, type_label
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.operation import WireMessage

@@ -31,8 +31,9 @@ from reyn_jupyter.runtime.access.mcp_access import McpAccess
 from reyn_jupyter.runtime.live_catalog import catalog_cache
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, Question
-from reyn_jupyter.sessions import background_run, current
+from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.sessions.runs import background_run
 from reyn_jupyter.sessions.session import Session
 
 BETWEEN_LOOKS = 0.5  # seconds

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from reyn_jupyter.notebook.verb import Verb
+from reyn_jupyter.notebook.magic_line.verb import Verb
 from reyn_jupyter.support.text import nearest
 
 _ALIKE = 0.65  # verbs are short words: two that share half of their letters are different ones

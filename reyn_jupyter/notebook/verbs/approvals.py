@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.runtime.questions.consent import CHOICES, DESK, EXCERPT, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.sessions.result_objects import Table
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from reyn_jupyter.notebook import updating_display
+from reyn_jupyter.notebook.displays import updating_display
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.interpolation import interpolate
-from reyn_jupyter.notebook.options import Option, Options
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.interpolation import interpolate
+from reyn_jupyter.notebook.magic_line.options import Option, Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.record.trace import Trace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Options, Positional, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Options, Positional, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from reyn_jupyter.notebook.displays.updating_display import InPlace
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
-from reyn_jupyter.notebook.options import Option, Options, Rest
-from reyn_jupyter.notebook.updating_display import InPlace
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import ActionProgressed
-from reyn_jupyter.sessions.corpora_overview import CorpusActionError
+from reyn_jupyter.sessions.overviews.corpora_overview import CorpusActionError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.notebook.shell_state import shell_state
-from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
 
 

@@ -6,13 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from reyn_jupyter.notebook.displays.updating_display import InPlace
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
-from reyn_jupyter.notebook.options import Option, Options
-from reyn_jupyter.notebook.updating_display import InPlace
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.notebook.verbs.plan import request_text
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.sessions.workflows import PlanRun, WorkflowActionError
+from reyn_jupyter.sessions.workflows.plan_run import PlanRun
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 
 class DispatchOptions(Options):

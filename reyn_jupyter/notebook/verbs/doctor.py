@@ -12,13 +12,13 @@ from pathlib import Path
 
 from reyn_jupyter import categories
 from reyn_jupyter.models.local.model_server import SERVERS, ServerState
-from reyn_jupyter.models.providers import key_status
+from reyn_jupyter.models.providers.provider_facts import key_status
 from reyn_jupyter.notebook import assets
-from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.magic_line.options import Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
-from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions import embeddings
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.overviews import index_overview
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count
@@ -49,7 +49,8 @@ EXTRAS = (
 
 def run(context: Context, options: Options) -> Card:
     session = context.session
-    versions = tuple(f"{name:<14} {version_of(name) or 'not installed'}" for name in PACKAGES)
+    width = max(map(len, PACKAGES))
+    versions = tuple(f"{name:<{width}}  {version_of(name) or 'not installed'}" for name in PACKAGES)
     missing = tuple(
         f"{purpose}: pip install 'reyn-jupyter[{extra}]'"
         for module, extra, purpose in EXTRAS
@@ -65,7 +66,7 @@ def run(context: Context, options: Options) -> Card:
         ("live views elsewhere", _widgets()),
         ("workspace", f"{session.root} ({'writable' if os.access(session.root, os.W_OK) else 'read-only'})"),
         ("state", str(session.root / ".reyn")),
-        ("search", embeddings.line(session.parts.search.state())),
+        ("search", index_overview.line(session.parts.search.state())),
         *_telemetry(session.parts),
         ("model", next(value for key, value in session.status.facts if key == "model")),
     )

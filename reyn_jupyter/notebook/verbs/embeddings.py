@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from reyn_jupyter.notebook.displays.updating_display import InPlace
 from reyn_jupyter.notebook.errors import ReynInterrupt
-from reyn_jupyter.notebook.options import Options, Positional
-from reyn_jupyter.notebook.updating_display import InPlace
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.search.index_state import BuildProgress
 from reyn_jupyter.sessions.result_objects import Card

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from reyn_jupyter.config import PROJECT_FILE
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
 
@@ -69,7 +69,7 @@ class EvalOptions(Options):
         Field(
             gt=0,
             allow_inf_nan=False,
-            description="US dollars at most for each model grader of the suite, apart from the trials",
+            description="US dollars at most for all model graders of the suite together, apart from the trials",
         ),
     ] = None
     no_judge: Annotated[bool, Option(), Field(description="leave the suite's model graders unasked")] = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from reyn_jupyter.notebook.options import Options, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Options, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import CatalogExplorer
 
 

@@ -8,11 +8,12 @@ from typing import Annotated
 from pydantic import Field
 
 from reyn_jupyter.guard.workspace import WorkspaceError
-from reyn_jupyter.notebook import completers, export
+from reyn_jupyter.notebook import export
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Suggestion, Verb
 from reyn_jupyter.notebook.render.displayables import displayable
-from reyn_jupyter.notebook.verb import Context, Suggestion, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.sessions.result_objects import Card

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Options, Positional, choices, fields_by_word, usage
-from reyn_jupyter.notebook.verb import Context, Verb, VerbGroup
+from reyn_jupyter.notebook.magic_line.options import Options, Positional, choices, fields_by_word, usage
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb, VerbGroup
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.text import did_you_mean
 

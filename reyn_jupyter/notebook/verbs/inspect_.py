@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated
 
-from reyn_jupyter.notebook import completers
-from reyn_jupyter.notebook.options import Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
+from reyn_jupyter.outputs.blobs.ids import is_blob_id
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.sessions.result_objects import Inspection
 
@@ -26,6 +28,8 @@ def run(context: Context, options: InspectOptions) -> Inspection:
         wanted = session.blob(wanted).id
     if wanted == options.blob:
         wanted = wanted.removeprefix("[").removesuffix("]").removeprefix("blob:").removeprefix("@")
+    if not is_blob_id(wanted):
+        raise ReynError(f"No blob has {wanted!r} in its id.", "%reyn blobs lists them.")
     return session.inspect(wanted, options.selector)
 
 

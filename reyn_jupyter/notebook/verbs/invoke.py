@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.notebook import completers
-from reyn_jupyter.notebook.corrected_calls import corrected_lines
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.invoke_line import InvokeOptions, convert_words, parse_pairs
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.corrected_calls import corrected_lines
+from reyn_jupyter.notebook.magic_line.invoke_line import InvokeOptions, convert_words, parse_pairs
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.sessions.session import Session
 
@@ -23,11 +23,8 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given |= _convert_if_strict(context.session, options.name, parse_pairs(options.arguments))
     result = context.session.invoke_action(options.name, given)
     if result.error is not None:
-        if context.session.workflows.is_held_back(options.name):
-            raise ReynError(
-                f"{options.name} is a workflow of this workspace that you have not trusted as it is now.",
-                "%reyn trust names what would run, and trusts it.",
-            )
+        if (held := context.session.parts.workflows.held_back_action(options.name)) is not None:
+            raise ReynError(held.message, held.hint)
         forgive = context.session.parts.settings.router.forgive
         lines = corrected_lines(context.session.catalog, given, result, forgive=forgive)
         raise ReynError.of(result.payload, lines=lines)

@@ -13,10 +13,11 @@ from pydantic import Field
 
 from reyn_jupyter.backends.mcp_servers.server_entry import is_literal_secret
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.sessions import server_overview, sign_ins
+from reyn_jupyter.sessions import sign_ins
+from reyn_jupyter.sessions.overviews import server_overview
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.text import nearest_names

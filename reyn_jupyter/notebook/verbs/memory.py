@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reyn_jupyter.backends.memory_format import Layer
+from reyn_jupyter.backends.memory.memory_format import MemoryLayer
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions.memory_overview import MemoryActionError
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
+from reyn_jupyter.sessions.overviews.memory_overview import MemoryActionError
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
 
@@ -41,7 +41,7 @@ def _run(session: Session, options: MemoryOptions) -> Table:
     if first == "search" and rest:
         return session.search_memories(" ".join(rest), options.top_k)
     if first == "import" and rest:
-        layer: Layer = "agent" if options.agent else "shared"
+        layer: MemoryLayer = "agent" if options.agent else "shared"
         return session.import_memories(
             " ".join(rest), layer, write=options.write, replace_changed=options.replace
         )

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 
 

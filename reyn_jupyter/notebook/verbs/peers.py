@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions.peer_overview import PeerNotFoundError
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
+from reyn_jupyter.sessions.overviews.peer_overview import PeerNotFoundError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 

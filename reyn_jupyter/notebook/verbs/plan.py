@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options
-from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.sessions.workflows import WorkflowActionError
+from reyn_jupyter.notebook.magic_line.options import Option, Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 from reyn_jupyter.workflows.planning.plan import WorkflowPlan
 
 

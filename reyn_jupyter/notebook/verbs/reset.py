@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.notebook.options import Options
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
 
 

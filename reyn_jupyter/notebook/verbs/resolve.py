@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
-from reyn_jupyter.sessions.workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 
 class ResolveOptions(Options):

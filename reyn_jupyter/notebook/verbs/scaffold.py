@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.sessions.workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 
 class ScaffoldOptions(Options):

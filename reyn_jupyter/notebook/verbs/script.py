@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reyn_jupyter.notebook import completers
-from reyn_jupyter.notebook.options import Option, Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.runtime.record.script import Script
 
 

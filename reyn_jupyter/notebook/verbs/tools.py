@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
+from reyn_jupyter.sessions.overviews.tool_overview import ToolActionError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
-from reyn_jupyter.sessions.tool_overview import ToolActionError
 
 _WORK = ("delete", "deprecate", "export")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from reyn_jupyter.notebook import completers
-from reyn_jupyter.notebook.options import Options, Positional
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line import completers
+from reyn_jupyter.notebook.magic_line.options import Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
 
 

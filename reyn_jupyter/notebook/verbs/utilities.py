@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reyn_jupyter.notebook.options import Option, Options
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 
 

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from reyn_jupyter.notebook.displays.updating_display import InPlace
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
-from reyn_jupyter.notebook.options import Option, Options, Positional
-from reyn_jupyter.notebook.updating_display import InPlace
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
+from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.sessions.mapped_runs import MappedRun, table_of
 from reyn_jupyter.sessions.result_objects import Card, Table
-from reyn_jupyter.sessions.workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun, table_of
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 
 _SAVE = "%reyn workflow save last --name monthly-report"
 _LATEST = 20  # of inputs that have ended, shown while others run

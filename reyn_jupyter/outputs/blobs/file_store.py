@@ -180,10 +180,9 @@ class FsBlobStore:
         keep: Collection[str] = (),
     ) -> GcResult:
         """See `LocalBlobStore.gc`. Without a readable manifest nobody knows a blob's run, so `keep` keeps it too."""
-        age = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
         kept = frozenset(keep)
         goners = collectable(
-            self.list(), now=time.time(), max_age=age, max_bytes=max_bytes,
+            self.list(), max_age=max_age, max_bytes=max_bytes,
             keep=lambda info: info.run in kept or info.id in kept or bool(kept and not info.sha256),
         )  # fmt: skip
         for info in goners:
@@ -191,7 +190,7 @@ class FsBlobStore:
                 with suppress(OSError):
                     (self.folder / f"{info.id}{suffix}").unlink()
         self._sweep()
-        return GcResult(tuple(info.id for info in goners), sum(info.size for info in goners))
+        return GcResult.of(goners)
 
     def _sweep(self) -> None:
         """Take away what writers that were killed left behind."""

@@ -137,16 +137,15 @@ class MemoryBlobStore:
         max_bytes: int | None = None,
         keep: Collection[str] = (),
     ) -> GcResult:
-        age = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
         kept = frozenset(keep)
         goners = collectable(
-            self.list(), now=time.time(), max_age=age, max_bytes=max_bytes,
+            self.list(), max_age=max_age, max_bytes=max_bytes,
             keep=lambda info: info.run in kept or info.id in kept,
         )  # fmt: skip
         with self._lock:
             for info in goners:
                 self._blobs.pop(info.id, None)
-        return GcResult(tuple(info.id for info in goners), sum(info.size for info in goners))
+        return GcResult.of(goners)
 
     def _get(self, blob_id: str) -> _Kept:
         wanted = canonical_id(blob_id)

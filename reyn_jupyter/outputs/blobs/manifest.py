@@ -7,8 +7,10 @@ the blob's kind and size from the file itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id
@@ -120,21 +122,25 @@ class GcResult:
     removed: tuple[str, ...]
     size: int
 
+    @classmethod
+    def of(cls, infos: Sequence[BlobInfo]) -> GcResult:
+        return cls(tuple(info.id for info in infos), sum(info.size for info in infos))
+
 
 def collectable(
     infos: Iterable[BlobInfo],
     *,
-    now: float,
-    max_age: float | None,
+    max_age: float | timedelta | None,
     max_bytes: int | None,
     keep: Callable[[BlobInfo], bool],
 ) -> list[BlobInfo]:
     """Return which blobs go: those older than `max_age` seconds, then the oldest until the rest fits `max_bytes`."""
+    age, now = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age, time.time()
     listed = sorted(infos, key=lambda info: (info.created, info.id))
     total = sum(info.size for info in listed)
     removed = []
     for info in listed:
-        old = max_age is not None and now - info.created > max_age
+        old = age is not None and now - info.created > age
         over = max_bytes is not None and total > max_bytes
         if (old or over) and not keep(info):
             removed.append(info)

@@ -63,7 +63,7 @@ class FrameTable:
         self._results = _Results[RowRequest, Any](6)
 
     def matching(self, asked: RowRequest) -> NDArray[np.int32] | None:
-        """The numbers of the rows, in order; None stands for all of them as they are. Raises FilterError."""
+        """The numbers of the rows, in order; None stands for all of them as they are. Raises RowFilterError."""
         if not asked.sort and not asked.filters:
             return None
         known = self.find_rows(asked)

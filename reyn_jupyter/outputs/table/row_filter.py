@@ -1,6 +1,6 @@
 """Find the rows that match a filter on one column.
 
-Invariant: a missing value matches only "missing"; a comparison with what the column cannot hold raises FilterError,
+Invariant: a missing value matches only "missing"; a comparison with what the column cannot hold raises RowFilterError,
 it is never silently empty. Texts are compared as they are, but "contains" ignores case.
 """
 
@@ -21,7 +21,7 @@ OPS: tuple[str, ...] = get_args(Op)
 _WHOLE = re.compile(r"[+-]?\d{1,4000}")
 
 
-class FilterError(ValueError):
+class RowFilterError(ValueError):
     """The filter makes no sense for the column; the message says what would."""
 
 
@@ -31,7 +31,7 @@ def mask_of(series: pd.Series, op: str, value: str = "") -> NDArray[np.bool_]:
     import pandas as pd
 
     if op not in OPS:
-        raise FilterError(f"{op!r} is no comparison; there are {', '.join(OPS)}")
+        raise RowFilterError(f"{op!r} is no comparison; there are {', '.join(OPS)}")
     if isinstance(series.dtype, pd.CategoricalDtype):
         return _of_categories(series, op, value)
     plain = plain_of(series)
@@ -94,7 +94,7 @@ def _compared(series: pd.Series, plain: ColumnValues, op: str, value: str) -> An
         return _apply(values, op, np.array(value, dtype=object))  # a bare text would end at its last NULs
     if plain.kind == "bool":
         if value.strip().lower() not in ("true", "false"):
-            raise FilterError(f"{value[:40]!r} is neither true nor false, which is what the column holds")
+            raise RowFilterError(f"{value[:40]!r} is neither true nor false, which is what the column holds")
         return _apply(plain.values, op, value.strip().lower() == "true")
     if plain.kind == "number":
         return _apply(plain.values, op, number(value))
@@ -106,7 +106,7 @@ def number(value: str) -> int | float:
     try:
         return int(text) if _WHOLE.fullmatch(text) else float(text)
     except ValueError:
-        raise FilterError(f"{value[:40]!r} is no number; the column holds numbers") from None
+        raise RowFilterError(f"{value[:40]!r} is no number; the column holds numbers") from None
 
 
 def moment(value: str, series: pd.Series) -> Any:
@@ -124,7 +124,7 @@ def moment(value: str, series: pd.Series) -> Any:
         return found.tz_convert(None) if zone is None and found.tzinfo is not None else found
     except (ValueError, OverflowError):
         said = "a duration such as 1 day 02:00" if spans else "a date such as 2024-05-31 or 2024-05-31 14:00"
-        raise FilterError(f"{value[:40]!r} is not understood; write {said}") from None
+        raise RowFilterError(f"{value[:40]!r} is not understood; write {said}") from None
 
 
 def _apply(values: Any, op: str, value: Any) -> Any:
@@ -149,7 +149,7 @@ def _objects(plain: ColumnValues, op: str, value: str) -> NDArray[np.bool_]:
 
     try:
         wanted: int | float | None = number(value)
-    except FilterError:
+    except RowFilterError:
         wanted = None
 
     def test(item: Any) -> bool:

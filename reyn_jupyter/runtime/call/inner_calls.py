@@ -102,6 +102,7 @@ class InnerCalls:
         mark: tells the outer call from all others.
         used: hears whose content came with the results, since the outer call's result may carry it.
         came_from: hears where strangers' texts in the results come from, for the same reason.
+        advise: hears what the person can do about the results, which a model is not told.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class InnerCalls:
         mark: object,
         used: Callable[[Source], None],
         came_from: Callable[[str], None],
+        advise: Callable[[str], None],
     ) -> None:
         self._make = make
         self._judge = judge
@@ -129,6 +131,7 @@ class InnerCalls:
         self._mark = mark
         self._used = used
         self._came_from = came_from
+        self._advise = advise
         self._inner: Run | None = None
         self._steps = 0
         self._tasks: set[asyncio.Task[Outcome]] = set()
@@ -156,6 +159,8 @@ class InnerCalls:
         for origin in outcome.origins:
             self._came_from(origin)
         if outcome.ok:
+            if outcome.advice:
+                self._advise(outcome.advice)
             return outcome.value
         said = outcome.payload if isinstance(outcome.payload, dict) else {}
         # The person may read the outer call's error, and a model is told no advice of it either.

@@ -559,6 +559,7 @@ class Invoker:
             running.mark,
             context.used,
             context.came_from,
+            context.advise,
         )
         value = await running.value(context, within)
         outcome = await self._outcomes.value(judged.name, judged.tool, value, run, reports)

@@ -17,7 +17,7 @@ LARGEST_ARGUMENTS = 1_000_000  # bytes of all opened references of a call, as JS
 _PLAIN = frozenset({str, int, float, bool, type(None), list, dict})
 
 
-class NotJsonError(ValueError):
+class NoJsonFormError(ValueError):
     """A value that cannot be sent as JSON; the message goes on after "refers to"."""
 
 
@@ -25,22 +25,22 @@ def json_form(value: Any) -> Any:
     """Return a value in JSON's own types. Lists and dicts come back as they are, see `without_nonfinite`.
 
     Raises:
-        NotJsonError: it has no form in JSON, or is too large.
+        NoJsonFormError: it has no form in JSON, or is too large.
     """
     kind = type(value)
     if kind in _PLAIN:
         return value
     if kind in (bytes, bytearray, memoryview):
-        raise NotJsonError("bytes, which JSON does not have")
+        raise NoJsonFormError("bytes, which JSON does not have")
     try:
         content = to_content(value, budget=LARGEST_ARGUMENTS)
     except ValueTooLargeError:
-        raise NotJsonError(_too_large(f"a {type_name(value)}")) from None
+        raise NoJsonFormError(_too_large(f"a {type_name(value)}")) from None
     if isinstance(content, Structured):
         return _without_tags(list(content.value) if content.frame is not None else content.value)
     if isinstance(content, Text) and content.text != type_name(value):
         return content.text
-    raise NotJsonError(f"a {type_name(value)}, which has no form in JSON")
+    raise NoJsonFormError(f"a {type_name(value)}, which has no form in JSON")
 
 
 def _without_tags(value: Any) -> JsonValue:
@@ -62,10 +62,10 @@ def without_nonfinite(value: Any) -> JsonValue:
 
 
 def check_size(opened: Mapping[str, Any]) -> None:
-    """Raise NotJsonError where opened values are together larger than a call may be that leaves the notebook."""
+    """Raise NoJsonFormError where opened values are together larger than a call may be that leaves the notebook."""
     size = sum(len(compact(without_nonfinite(value)).encode()) for value in opened.values())
     if size > LARGEST_ARGUMENTS:
-        raise NotJsonError(_too_large(f"data of {size:,} bytes"))
+        raise NoJsonFormError(_too_large(f"data of {size:,} bytes"))
 
 
 def _too_large(what: str) -> str:

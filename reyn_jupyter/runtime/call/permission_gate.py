@@ -21,7 +21,7 @@ from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.large_values import is_large
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.questions.question_detail import question_detail
-from reyn_jupyter.runtime.questions.question_line import QuestionLine
+from reyn_jupyter.runtime.questions.question_queue import QuestionQueue
 from reyn_jupyter.runtime.record.events import ConsentAsked, PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
@@ -91,7 +91,7 @@ class PermissionGate:
         self._policy = policy
         self._ask = ask
         self._remember = remember
-        self._line = QuestionLine()
+        self._questions = QuestionQueue()
 
     def judge(
         self, call: JudgedCall, effects: Sequence[Effect], run: Run
@@ -232,7 +232,7 @@ class PermissionGate:
             return ask(question)
 
         with run.waiting_for_person(call.id):
-            given = await self._line.answer(
+            given = await self._questions.answer(
                 # A prompt shows one question at a time; a page shows several, but those about the same in turn.
                 "prompt" if run.ask is None else (run.outermost.id, call.name, frozenset(effects)),
                 _shared_by(question, call, run),
@@ -288,7 +288,7 @@ class PermissionGate:
             self._remember(question.patterns, described.face if described.is_foreign else None)
         except StateError:  # it holds for this call; the next one is asked about again
             return PermissionVerdict("allow", "person", "allowed by the person; it could not be kept")
-        self._line.rules_moved()
+        self._questions.rules_moved()
         return PermissionVerdict("allow", "person", choice.reason, " ".join(question.patterns))
 
 

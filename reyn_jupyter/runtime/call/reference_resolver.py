@@ -29,7 +29,7 @@ from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStore
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.outputs.frames.frame_info import LARGEST_ARRAY
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.call.json_arguments import NotJsonError, check_size, json_form, without_nonfinite
+from reyn_jupyter.runtime.call.json_arguments import NoJsonFormError, check_size, json_form, without_nonfinite
 from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.secret_names import secret_name
@@ -129,7 +129,7 @@ def _bounded(opened: Mapping[str, Any]) -> dict[str, Any]:
     """Return opened values as JSON data that can leave the notebook. Raises ActionError for what is too large."""
     try:
         check_size(opened)
-    except NotJsonError as error:
+    except NoJsonFormError as error:
         raise ActionError(f"The call refers to {error}.", _SMALLER) from None
     return {path: without_nonfinite(value) for path, value in opened.items()}
 
@@ -145,7 +145,7 @@ def _fitting(
     if remote:
         try:
             value = json_form(value)
-        except NotJsonError as error:
+        except NoJsonFormError as error:
             raise ActionError(f"{_named(reference)} refers to {error}.", _SMALLER) from None
     if not place.admits(value):
         wanted = ", ".join(sorted(place.kinds))

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models.base import BLOB_ID, canonical
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.frames import frame_of_rows
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ DECLINES = frozenset({"refusal", "content_filter", "declined"})
 
 
 class CallRecord(Protocol):
-    """What of a call counts here; `runtime.record.trace.Call` is one."""
+    """What of a call counts here; `runtime.record.run_steps.Call` is one."""
 
     @property
     def resolved(self) -> ActionResolved: ...
@@ -42,6 +42,7 @@ class RunOutcome(StrEnum):
     FROM_CONVERSATION = "answered from the conversation"
     WITHOUT_DATA = "answered without any data"
     CALL_AS_TEXT = "wrote a call as text"
+    RAN_ON = "ran on until the limit of tokens"
     NO_ANSWER = "gave no answer"
     DECLINED = "declined"
     DENIED = "denied"
@@ -79,6 +80,8 @@ def outcome_of(
         return RunOutcome.DECLINED
     if is_call(ended.answer):
         return RunOutcome.CALL_AS_TEXT
+    if last is not None and last.finish_reason == "length":
+        return RunOutcome.RAN_ON
     if any(has_changed(call) for call in calls):
         return RunOutcome.CHANGED
     if any(informs_answer(call) for call in calls):

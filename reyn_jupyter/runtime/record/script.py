@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secrets import Redaction
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers.provider_facts import is_local
 from reyn_jupyter.runtime.record.events import RequestSent
 
 

@@ -2,232 +2,34 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.outputs.blob import Blob, open_blob
+from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.parts.content_parts import ContentPart
 from reyn_jupyter.runtime.record import runlog
 from reyn_jupyter.runtime.record.events import (
-    ActionFinished,
-    ActionProgressed,
-    ActionResolved,
     Event,
     InnerRunOpened,
     ModelReplied,
-    ModelRequested,
-    PermissionDecided,
     RequestSent,
-    RetryScheduled,
     RunEnded,
     RunStarted,
     RunStatus,
 )
 from reyn_jupyter.runtime.record.question_spans import QuestionSpan, question_spans, seconds_open
 from reyn_jupyter.runtime.record.run_outcome import RunOutcome, outcome_of, yields_result
+from reyn_jupyter.runtime.record.run_result import NoTableError, RunResult
+from reyn_jupyter.runtime.record.run_steps import Call, Step, attached_bytes, steps_of
 from reyn_jupyter.runtime.record.sent import Sent, total_by_name
 from reyn_jupyter.support.frames import frame_of_rows
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Call:
-    """One tool call: what was asked, what it resolved to, what the gate said, what came back.
-
-    `decision` is the gate's word before the call ran; `further` are those on what its handler asked for while it ran.
-    `progress` is its last word on how far it is.
-    """
-
-    resolved: ActionResolved
-    decision: PermissionDecided | None = None
-    finished: ActionFinished | None = None
-    further: tuple[PermissionDecided, ...] = ()
-    progress: ActionProgressed | None = None
-
-    @property
-    def id(self) -> str:
-        return self.resolved.call
-
-    @property
-    def denied(self) -> bool:
-        """Return whether the gate denied the call, or denied what it asked for and it failed."""
-        if self.decision is not None and self.decision.decision == "denied":
-            return True
-        return self.ok is False and any(each.decision == "denied" for each in self.further)
-
-    @property
-    def label(self) -> str:
-        """The resolved action where there is one, else the wrapper."""
-        return self.resolved.name or self.resolved.wrapper
-
-    @property
-    def ok(self) -> bool | None:
-        """True or False once it finished, None while it runs or when the log stops before."""
-        return None if self.finished is None else self.finished.ok
-
-
-@dataclass(frozen=True)
-class Step:
-    """One model call and the tool calls it asked for. A call by hand is a step without a model."""
-
-    number: int
-    requested: ModelRequested | None = None
-    replied: ModelReplied | None = None
-    calls: tuple[Call, ...] = ()
-    retries: tuple[RetryScheduled, ...] = ()
-
-
-class NoTableError(TypeError):
-    """A table was asked for where there is none; the message says what there is."""
-
-
-@dataclass(frozen=True, repr=False)
-class RunResult:
-    """The data that the answer of a run rests on: what its last call that gave any came to.
-
-    Attributes:
-        call: the call, with the action and its arguments.
-        store: the store that holds its blob.
-
-    Example:
-        >>> trace.result.df.groupby("region").amount.mean(), trace.result.sql      # doctest: +SKIP
-    """
-
-    call: Call
-    finished: ActionFinished
-    store: Any = field(default=None, compare=False)
-
-    def __repr__(self) -> str:
-        kind = str(self.finished.content_kind)
-        return (
-            f"RunResult({self.action!r}, {kind!r}, {self.finished.size:,} bytes, blob={self.finished.blob!r})"
-        )
-
-    @property
-    def action(self) -> str:
-        """The qualified name of the action."""
-        return self.call.label
-
-    @property
-    def sql(self) -> str | None:
-        """The query's text, None where the action takes none."""
-        return self._argument("sql", str)
-
-    @property
-    def tables(self) -> dict[str, str]:
-        """What each table of the query is: its name there → a variable, a workspace file or a blob."""
-        given = self._argument("sources", dict) if self.sql is not None else None
-        return {str(name): str(source) for name, source in (given or {}).items()}
-
-    @property
-    def sources(self) -> tuple[dict[str, str | int], ...]:
-        """The variables, files and blobs that the action read: {kind, name}, with rows where they are known."""
-        return self.finished.sources
-
-    @property
-    def note(self) -> str:
-        """One sentence for whoever reads the table, "" where there is none: that it was cut, and the knob."""
-        return self.finished.note
-
-    @property
-    def blob(self) -> Blob | None:
-        """The stored result; None where it was so short that the record itself holds it.
-
-        Raises:
-            BlobNotFoundError, BlobStoreError: it is gone or damaged.
-            TypeError: the store cannot be read by ordinary calls.
-        """
-        return None if self.finished.blob is None else open_blob(self.store, self.finished.blob)
-
-    @property
-    def text(self) -> str:
-        """The whole result as text."""
-        return (
-            self.finished.output
-            if self.finished.blob is None
-            else open_blob(self.store, self.finished.blob).text
-        )
-
-    @property
-    def is_table(self) -> bool:
-        """Return whether it is a table: a frame, or an array of objects. Reads a few rows of a stored one.
-
-        Raises:
-            BlobStoreError: the stored one is gone or damaged.
-        """
-        if self.finished.content_kind != "json_array":
-            return False
-        blob = self.blob
-        if self.finished.frame is not None or (blob is not None and blob.info.frame is not None):
-            return True
-        rows = self._records() if blob is None else blob.head_rows(_ROWS_LOOKED_AT)
-        return bool(rows) and all(isinstance(row, dict) for row in rows)
-
-    def first_rows(self, most: int) -> tuple[list[Any], int]:
-        """Return the first rows of a table as JSON, and how many it has in all.
-
-        Raises:
-            BlobStoreError: the stored one is gone or damaged.
-        """
-        blob = self.blob
-        if blob is not None:
-            return list(blob.head_rows(most)), blob.entries or 0
-        rows = self._records()
-        return rows[:most], len(rows)
-
-    @property
-    def df(self) -> pd.DataFrame:
-        """The whole result as a new DataFrame, with its dtypes and index where the action gave a table.
-
-        Raises:
-            NoTableError: it is no table.
-            BlobNotFoundError, BlobStoreError: the stored one is gone or damaged.
-        """
-        if not self.is_table:
-            kind = str(self.finished.content_kind).replace("_", " ")
-            raise NoTableError(
-                f"{self.action} gave no table but {'an' if kind[0] in 'aeiou' else 'a'} {kind}; use .result.text"
-            )
-        blob = self.blob
-        if blob is not None:
-            return blob.df
-        from reyn_jupyter.outputs.frames import restore
-        from reyn_jupyter.outputs.frames.frame_info import is_frame_info
-
-        frame, records = self.finished.frame, self._records()
-        if frame is not None and not is_frame_info(frame, len(self.finished.output)):
-            frame = None
-        try:
-            return restore.from_plain(records) if frame is None else restore.restore(records, frame)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise NoTableError(
-                f"the record of {self.action} does not restore its table: {error}; use .result.text"
-            ) from error
-
-    def _records(self) -> list[Any]:
-        """Return the rows that the record holds: what comes after them is the note."""
-        try:
-            found, _ = json.JSONDecoder().raw_decode(self.finished.output)
-        except (ValueError, RecursionError):
-            return []
-        return found if isinstance(found, list) else []
-
-    def _argument(self, name: str, kind: type[T]) -> T | None:
-        given = self.call.resolved.inner
-        value = given.get(name) if isinstance(given, Mapping) else None
-        return value if isinstance(value, kind) else None
-
-
-_ROWS_LOOKED_AT = 20
 
 
 @dataclass(frozen=True)
@@ -344,7 +146,7 @@ class Trace:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        return _steps(self.events)
+        return steps_of(self.events)
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
@@ -444,7 +246,7 @@ class Trace:
     def contents_by_call(self) -> list[dict[str, Any]]:
         """Return the contents that each call put before the model: [{call, kind, name, bytes}]; bytes count once."""
         found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]
-        attached = _attached_bytes(self.steps)
+        attached = attached_bytes(self.steps)
         for call in self.calls if self.started.model is not None else ():
             finished = call.finished
             if finished is None or not finished.ok or not (call.resolved.name or finished.sources):
@@ -563,63 +365,3 @@ class Trace:
     def load(cls, path: str | Path, blobs: Any = None) -> Trace:
         """Read a saved run. A torn last line (the process was killed) is left out; the rest is a partial trace."""
         return cls.from_events(runlog.read(Path(path)), blobs)
-
-
-def _attached_bytes(steps: Sequence[Step]) -> dict[str, int]:
-    """Return the bytes of images and sounds that went to the model with the result of each call."""
-    found: dict[str, int] = {}
-    for message in (message for step in steps if step.requested for message in step.requested.messages):
-        for each in message.get("attachments") or ():
-            call = str(message.get("tool_call_id"))
-            found[call] = found.get(call, 0) + int(each.get("bytes") or 0)
-    return found
-
-
-def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
-    requested: dict[int, ModelRequested] = {}
-    replied: dict[int, ModelReplied] = {}
-    retries: dict[int, list[RetryScheduled]] = {}
-    resolved: dict[int, dict[str, ActionResolved]] = {}
-    decisions: dict[str, list[PermissionDecided]] = {}
-    progress: dict[str, ActionProgressed] = {}
-    finished: dict[str, ActionFinished] = {}
-    for event in events:
-        match event:
-            case ModelRequested():
-                requested[event.step] = event
-            case ModelReplied():
-                replied[event.step] = event
-            case RetryScheduled():
-                retries.setdefault(event.step, []).append(event)
-            case ActionResolved():
-                resolved.setdefault(event.step, {})[event.call] = event
-            case PermissionDecided():
-                decisions.setdefault(event.call, []).append(event)
-            case ActionProgressed():
-                progress[event.call] = event
-            case ActionFinished():
-                finished[event.call] = event
-            case _:
-                pass
-    return tuple(
-        Step(
-            number,
-            requested.get(number),
-            replied.get(number),
-            tuple(
-                _call(event, decisions.get(call, ()), progress.get(call), finished.get(call))
-                for call, event in resolved.get(number, {}).items()
-            ),
-            tuple(retries.get(number, ())),
-        )
-        for number in sorted({*requested, *replied, *resolved})
-    )
-
-
-def _call(
-    resolved: ActionResolved,
-    decisions: Sequence[PermissionDecided],
-    progress: ActionProgressed | None,
-    finished: ActionFinished | None,
-) -> Call:
-    return Call(resolved, decisions[0] if decisions else None, finished, tuple(decisions[1:]), progress)

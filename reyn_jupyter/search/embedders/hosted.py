@@ -14,9 +14,15 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.models import litellm_loader, provider_errors
 from reyn_jupyter.models.base import ModelError, estimate_tokens
-from reyn_jupyter.models.providers import base_override, provider_host, provider_name, required_key, set_key
+from reyn_jupyter.models.providers import litellm_loader, provider_errors
+from reyn_jupyter.models.providers.provider_facts import (
+    base_override,
+    provider_host,
+    provider_name,
+    required_key,
+    set_key,
+)
 from reyn_jupyter.models.retry import DEFAULT_POLICY, RetryPolicy, call_with_retries
 from reyn_jupyter.search.embedders.embedder import Embedder, EmbeddingUsage
 

@@ -21,7 +21,8 @@ from reyn_jupyter.search.ranking import confidence as decision
 from reyn_jupyter.search.ranking.analysis import AnalyzedRecords
 from reyn_jupyter.search.ranking.dense import DenseLeg, best, fuse_scores, without_copies
 from reyn_jupyter.search.ranking.exact_names import NameIndex
-from reyn_jupyter.search.ranking.lexical import LONGEST_QUERY, LexicalIndex, ParsedQuery
+from reyn_jupyter.search.ranking.lexical import LexicalIndex, ParsedQuery
+from reyn_jupyter.search.ranking.tokens import cut_query
 from reyn_jupyter.search.ranking.vocabulary import Vocabulary
 from reyn_jupyter.support.encoding import clean
 
@@ -178,7 +179,7 @@ class Index:
             ValueError: it is not one of finite numbers, as many as those of the records.
             Exception: whatever the embedder raises.
         """
-        found = self._remembered(clean(query[:LONGEST_QUERY]))
+        found = self._remembered(clean(cut_query(query)))
         if self._dense is not None and len(found) != self._dense.vectors.shape[1]:
             raise ValueError(
                 f"the model gave {len(found)} numbers, and the actions' vectors have "

@@ -18,7 +18,15 @@ import numpy as np
 from reyn_jupyter.search.ranking import term_weights
 from reyn_jupyter.search.ranking.analysis import FIELDS
 from reyn_jupyter.search.ranking.spelling import Spelling
-from reyn_jupyter.search.ranking.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
+from reyn_jupyter.search.ranking.tokens import (
+    LONGEST_STEMMED,
+    STOP_WORDS,
+    cut_query,
+    pieces,
+    runs,
+    stem,
+    tokens_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +37,6 @@ if TYPE_CHECKING:
 K1 = 2.0  # how soon more occurrences of a word stop to count
 FIELD_WEIGHTS = np.array([3.0, 1.0, 1.0, 1.0])  # name, description, names of parameters, their descriptions
 FIELD_LENGTHS = np.array([0.1, 0.3, 0.3, 0.3])  # how much a long text is held against its field
-LONGEST_QUERY = 4_000  # characters
 LONE_WORD = 6  # letters of a name of one word that may be misspelt
 SPARE = 20_000  # tokens that no record holds any more, which are kept in case they come back
 MOST_WORDS = 128  # different words of a request that are looked up
@@ -102,7 +109,7 @@ class LexicalIndex:
     def parse(self, query: str) -> ParsedQuery:
         """Return a request as known tokens. An unknown word stands for what it begins or nearly is."""
         given = dict.fromkeys(
-            token for run in runs(query[:LONGEST_QUERY]) for token in self.vocabulary.tokens_of(run)
+            token for run in runs(cut_query(query)) for token in self.vocabulary.tokens_of(run)
         )
         said = [token for token in given if token not in STOPPED] or list(given)
         weights: dict[int, float] = {}
@@ -126,7 +133,7 @@ class LexicalIndex:
 
     def known_share(self, query: str) -> float:
         """Return the share of a request's words that some record holds, in [0, 1]."""
-        runs_of = runs(query[:LONGEST_QUERY])
+        runs_of = runs(cut_query(query))
         given = {token for run in runs_of for token in self.vocabulary.tokens_of(run)} - STOPPED
         return sum(self._number(token) is not None for token in given) / max(len(given), 1)
 

@@ -11,6 +11,7 @@ import functools
 import re
 import threading
 import unicodedata
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ _SEPARATING = bytes(_BREAKS)
 _PIECE = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|\d+|[^\W\d_a-zA-Z{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 )
+MOST_PARTS = (
+    256  # of a request that are looked up: more say no more, and a model of meaning takes time for each
+)
+_PART = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]{{1,8}}|\S")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _stemming = threading.Lock()
 
@@ -119,6 +124,24 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
     found: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
     return found
+
+
+def cut_query(text: str) -> str:
+    """Return the beginning of a request that is looked up: `MOST_PARTS` parts, which are a word of up to eight letters,
+    a part of a longer one, a sign, or a character of a script without spaces.
+
+    >>> cut_query("read a file"), len(cut_query("!" * 20_000)), len(cut_query("word " * 4_000).split())
+    ('read a file', 256, 256)
+    """
+    last = next(islice(_PART.finditer(text), MOST_PARTS - 1, None), None)
+    return text if last is None else text[: last.end()]
+
+
+def cut_note(text: str) -> str:
+    """Return what to say of a request of which only the beginning is looked up; empty where it is all of it."""
+    kept, size = len(cut_query(text)), len(text.rstrip())
+    said = f"Only the beginning of the query was looked up, {kept:,} of its {size:,} characters."
+    return said if kept < size else ""
 
 
 def squash_name(text: str) -> str:

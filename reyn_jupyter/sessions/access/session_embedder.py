@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.providers import provider_host
+from reyn_jupyter.models.providers.provider_facts import provider_host
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError, text_of
 from reyn_jupyter.runtime.call.call_scope import current_call
 from reyn_jupyter.search.embedders.embedder import EmbedderError

@@ -10,9 +10,10 @@ from itertools import islice
 
 from reyn_jupyter.runtime.access.session_access import PastCall, PastRun
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.record.run_steps import Call
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError, RunStore
 from reyn_jupyter.runtime.record.runlog import RunLogError
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.secrets import Redactor
 
 _HINT = "%reyn runs lists the runs of this workspace."

@@ -15,9 +15,9 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Message, Model, ModelError, Request, Response
 from reyn_jupyter.models.call_log import ModelCallLog
 from reyn_jupyter.models.model_registry import OFFLINE
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers.provider_facts import is_local
+from reyn_jupyter.models.providers.wire import metering_call
 from reyn_jupyter.models.retry import RetryingModel, RetryPolicy
-from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.router.model_call import sends_of
 from reyn_jupyter.router.turn_budget import SessionSpend, TurnBudget
 from reyn_jupyter.runtime.access.session_access import Completion

@@ -17,13 +17,13 @@ from reyn_jupyter.backends.a2a.sdk import A2A_SDK
 from reyn_jupyter.config import Settings
 from reyn_jupyter.config.settings import Limits, Peer
 from reyn_jupyter.models.base import Model, ModelError, Tier
-from reyn_jupyter.router.conversation import Conversation, TurnPlace
-from reyn_jupyter.router.fit_context import ContextLengths
-from reyn_jupyter.router.forced_choice import Known
-from reyn_jupyter.router.history import LOOSENESS
+from reyn_jupyter.router.context.conversation import Conversation, TurnPlace
+from reyn_jupyter.router.context.fit_context import ContextLengths
+from reyn_jupyter.router.context.history import LOOSENESS
 from reyn_jupyter.router.loop import RouterLoop
-from reyn_jupyter.router.prompt import peer_identity
-from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.request.forced_choice import Known
+from reyn_jupyter.router.request.prompt import peer_identity
+from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import PeerBudget
 from reyn_jupyter.runtime.access.peer_access import (
     ConnectPeer,

@@ -19,8 +19,8 @@ from reyn_jupyter.backends.serving.connected_clients import ConnectedClients
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.run import Outcome
-from reyn_jupyter.sessions import background_run, run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.runs import background_run, run_lifecycle
 from reyn_jupyter.sessions.serving.client_consent import ask_person
 from reyn_jupyter.sessions.serving.client_progress import ClientProgress, Send
 from reyn_jupyter.support.text import shorten

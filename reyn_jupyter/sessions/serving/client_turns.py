@@ -26,16 +26,16 @@ from reyn_jupyter.backends.serving.connected_clients import (
     ConnectedClients,
     TooManyCallsError,
 )
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.engine import also_tell
 from reyn_jupyter.runtime.record.events import ActionResolved, InnerEvent
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import background_run
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.runs import background_run
+from reyn_jupyter.sessions.runs.turn_options import TurnOptions
 from reyn_jupyter.sessions.serving.client_consent import ask_person
 from reyn_jupyter.sessions.serving.client_progress import ClientProgress
-from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import for_models, shorten
 

@@ -46,7 +46,7 @@ from reyn_jupyter.backends.serving.connected_clients import (
 )
 from reyn_jupyter.backends.serving.door import Door
 from reyn_jupyter.backends.serving.mcp_endpoint import McpEndpoint
-from reyn_jupyter.router.surface import universal_tools
+from reyn_jupyter.router.request.surface import universal_tools
 from reyn_jupyter.runtime.live_catalog import catalog_cache
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.run import Outcome

@@ -61,7 +61,7 @@ class ChildDeadlineError(ChildEndedError):
 
 
 @dataclass(frozen=True)
-class Message:
+class ChildMessage:
     """What one side says to the other.
 
     Attributes:
@@ -102,8 +102,8 @@ class ChildProcess:
         arguments: what stands in `serve`'s process as `sys.argv` from the third place on.
 
     Example:
-        >>> child = ChildProcess("reyn_jupyter.backends.sql_child", ChildLimits(3 << 30), ("2GB",))
-        >>> child.exchange(Message({"check": "SELECT 1"}), timeout=60).header
+        >>> child = ChildProcess("reyn_jupyter.backends.sql.sql_child", ChildLimits(3 << 30), ("2GB",))
+        >>> child.exchange(ChildMessage({"check": "SELECT 1"}), timeout=60).header
         {'kind': 'SELECT'}
         >>> child.close()
     """
@@ -126,7 +126,7 @@ class ChildProcess:
         """Start the process if there is none, without waiting until it is ready. Raises OSError."""
         self._started()
 
-    def exchange(self, message: Message, timeout: float) -> Message:
+    def exchange(self, message: ChildMessage, timeout: float) -> ChildMessage:
         """Send a request and return its answer. The caller holds `turn`.
 
         Args:
@@ -357,7 +357,7 @@ class ChildProcesses:
 # The child's side
 
 
-def serve(answer: Callable[[Message], Message], idle: Callable[[], None]) -> None:
+def serve(answer: Callable[[ChildMessage], ChildMessage], idle: Callable[[], None]) -> None:
     """Answer requests until the parent is gone. Called by the module that a `ChildProcess` runs, after its imports.
 
     Args:
@@ -369,7 +369,7 @@ def serve(answer: Callable[[Message], Message], idle: Callable[[], None]) -> Non
     _end_with_parent(life)
     _confine(int(sys.argv[1]), int(sys.argv[2]))
     idle()
-    _send(channel, Message({"ready": True}))
+    _send(channel, ChildMessage({"ready": True}))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
@@ -423,7 +423,7 @@ def _end_with_parent(life: int) -> None:
 # What goes over the channel
 
 
-def _send(channel: socket.socket, message: Message, deadline: float | None = None) -> None:
+def _send(channel: socket.socket, message: ChildMessage, deadline: float | None = None) -> None:
     header = json.dumps(message.header).encode()
     if len(message.descriptors) > _MOST_DESCRIPTORS:
         raise ValueError(f"a message hands over at most {_MOST_DESCRIPTORS} files")
@@ -438,7 +438,7 @@ def _send(channel: socket.socket, message: Message, deadline: float | None = Non
 
 def _receive(
     channel: socket.socket, most: int, deadline: float | None = None, *, descriptors: bool = False
-) -> Message:
+) -> ChildMessage:
     """Return the next message. `most` bounds its body.
 
     Raises:
@@ -463,7 +463,7 @@ def _receive(
     header = json.loads(_read(channel, size, deadline))
     if not isinstance(header, dict):
         raise ValueError("its header is no object")
-    return Message(header, (_read(channel, rest, deadline),), handed)
+    return ChildMessage(header, (_read(channel, rest, deadline),), handed)
 
 
 def _read(channel: socket.socket, size: int, deadline: float | None) -> bytearray:

@@ -9,7 +9,7 @@ from typing import Any
 from reyn_jupyter.workflows.execution.executor import unstarted_run
 from reyn_jupyter.workflows.execution.summary import missing_operations, summary_text
 from reyn_jupyter.workflows.execution.workflow_run import StepRun, WorkflowRun, unrunnable_status
-from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep, layers
+from reyn_jupyter.workflows.planning.plan import MissingInput, WorkflowPlan, WorkflowStep, layers
 from reyn_jupyter.workflows.planning.references import resolve_inputs
 
 
@@ -48,14 +48,20 @@ class DryRun:
     Attributes:
         steps: in the order in which they could begin.
         run: of status "preview", or of the status that keeps the plan from running.
+        missing_inputs: see `WorkflowPlan`.
     """
 
     steps: tuple[StepPreview, ...]
     run: WorkflowRun
+    missing_inputs: tuple[MissingInput, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON has it; what a run has too is named the same."""
-        return {**self.run.as_json(), "steps": [each.as_json() for each in self.steps]}
+        return {
+            **self.run.as_json(),
+            "steps": [each.as_json() for each in self.steps],
+            "missing_inputs": [each.as_json() for each in self.missing_inputs],
+        }
 
 
 def dry_run(
@@ -85,12 +91,15 @@ def dry_run(
         for step in together
     )
     if (status := unrunnable_status(plan)) is not None:
-        return DryRun(previews, unstarted_run(plan, status))
+        return DryRun(previews, unstarted_run(plan, status), plan.missing_inputs)
     if forbidden:
-        return DryRun(previews, unstarted_run(plan, "blocked_by_policy", problem=forbidden))
+        run = unstarted_run(plan, "blocked_by_policy", problem=forbidden)
+        return DryRun(previews, run, plan.missing_inputs)
     steps = tuple(StepRun.of(each.step, "preview") for each in previews)
-    run = WorkflowRun("", "preview", steps, {}, summary_text("preview", steps), missing_operations(steps))
-    return DryRun(previews, run)
+    missing = " ".join(f"{each.step_id}: {each.message}." for each in plan.missing_inputs)
+    text = summary_text("preview", steps, f"It would fail: {missing}" if missing else "")
+    run = WorkflowRun("", "preview", steps, {}, text, missing_operations(steps))
+    return DryRun(previews, run, plan.missing_inputs)
 
 
 def _inputs(step: WorkflowStep, plan: WorkflowPlan) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.executors.executor import Executor, ExecutorLostError, SentSpec, Task, WorkerLostError
 from reyn_jupyter.guard.sandbox import SandboxError
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files

@@ -17,7 +17,8 @@ from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.runtime.call.origins import origin_line
 from reyn_jupyter.runtime.record.events import ActionFinished
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.run_steps import Call
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.execution.workflow_file import Workflow
 from reyn_jupyter.workflows.execution.workflow_run import as_outputs

@@ -21,8 +21,9 @@ from reyn_jupyter.workflows.planning.plan import (
     WorkflowStep,
 )
 from reyn_jupyter.workflows.planning.references import LITERAL, parse_reference
+from reyn_jupyter.workflows.utilities.capability_ranking import THRESHOLD, as_confidence, rank
 from reyn_jupyter.workflows.utilities.contract import Contract, Schema, Violation, step_violations
-from reyn_jupyter.workflows.utilities.registry import THRESHOLD, UtilityRegistry, as_confidence, rank
+from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
 
 _JSON_TYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),

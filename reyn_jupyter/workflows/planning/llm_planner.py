@@ -24,8 +24,9 @@ from reyn_jupyter.workflows.planning.plan import (
 )
 from reyn_jupyter.workflows.planning.references import LITERAL, is_too_deep, parse_reference, write_reference
 from reyn_jupyter.workflows.planning.rule_steps import UntakenIntent
+from reyn_jupyter.workflows.utilities.capability_ranking import as_confidence
 from reyn_jupyter.workflows.utilities.contract import Contract
-from reyn_jupyter.workflows.utilities.registry import UtilityRegistry, as_confidence
+from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 LlmErrorKind = Literal[

@@ -29,8 +29,8 @@ from reyn_jupyter.workflows.planning.references import (
     near_references,
     references_of,
 )
+from reyn_jupyter.workflows.utilities.capability_ranking import as_confidence
 from reyn_jupyter.workflows.utilities.contract import Contract
-from reyn_jupyter.workflows.utilities.registry import as_confidence
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 OnFailure = Literal["retry", "skip", "fail"]
@@ -158,6 +158,25 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class MissingInput:
+    """A file that a step is to read and that is not there, so that the step would fail.
+
+    Attributes:
+        step_id: the step.
+        path: where the input stands in the step's inputs, as a JSON Pointer.
+        message: what is missing, in a sentence.
+    """
+
+    step_id: str
+    path: str
+    message: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {"step_id": self.step_id, "path": self.path, "message": self.message}
+
+
+@dataclass(frozen=True)
 class WorkflowPlan:
     """Steps that answer a request, and what is missing for it.
 
@@ -170,6 +189,7 @@ class WorkflowPlan:
         status: "complete", "partial-complete" with gaps, "unroutable" where nothing was understood.
         notes: for people: why it is unroutable, what to configure.
         llm_calls: how often a language model was asked for it.
+        missing_inputs: files that steps are to read and that are not there, as of when it was looked at.
     """
 
     plan_id: str
@@ -180,6 +200,7 @@ class WorkflowPlan:
     status: PlanStatus = "complete"
     notes: tuple[str, ...] = ()
     llm_calls: int = 0
+    missing_inputs: tuple[MissingInput, ...] = ()
 
     def step(self, step_id: str) -> WorkflowStep:
         """Return the step of an id. Raises KeyError where there is none."""
@@ -199,6 +220,7 @@ class WorkflowPlan:
             "status": self.status,
             "notes": list(self.notes),
             "llm_calls": self.llm_calls,
+            "missing_inputs": [each.as_json() for each in self.missing_inputs],
         }
 
 
@@ -257,6 +279,7 @@ def read_plan(
         status=head.status,
         notes=tuple(head.notes),
         llm_calls=head.llm_calls,
+        missing_inputs=tuple(MissingInput(**each.model_dump()) for each in head.missing_inputs),
     )
 
 
@@ -355,6 +378,7 @@ def to_text(plan: WorkflowPlan) -> str:
     lines += [
         f"  gap: {each.missing_capability} ({each.reason}): {each.reason_message}" for each in plan.gaps
     ]
+    lines += [f"  missing input: {each.step_id} {each.path}: {each.message}" for each in plan.missing_inputs]
     lines += [f"  note: {each}" for each in plan.notes]
     return "\n".join(visible(each) for each in lines)
 
@@ -395,6 +419,12 @@ class _GapData(_Strict):
     step_id: str | None = None
 
 
+class _MissingInputData(_Strict):
+    step_id: str
+    path: str
+    message: str
+
+
 class _PlanData(_Strict):
     plan_id: str = Field(default="", max_length=200)
     request_text: str = Field(default="", max_length=1_000_000)
@@ -404,6 +434,7 @@ class _PlanData(_Strict):
     status: PlanStatus = "complete"
     notes: list[str] = Field(default_factory=list, max_length=1_000)
     llm_calls: int = Field(default=0, ge=0)
+    missing_inputs: list[_MissingInputData] = Field(default_factory=list, max_length=10 * MOST_PLAN_STEPS)
 
 
 _Data = TypeVar("_Data", bound=BaseModel)

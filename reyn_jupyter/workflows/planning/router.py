@@ -27,7 +27,8 @@ from reyn_jupyter.workflows.planning.request_intents import (
 )
 from reyn_jupyter.workflows.planning.rule_steps import apply_rules
 from reyn_jupyter.workflows.planning.rules import PlanRules, built_in_rules
-from reyn_jupyter.workflows.utilities.registry import THRESHOLD, UtilityRegistry
+from reyn_jupyter.workflows.utilities.capability_ranking import THRESHOLD
+from reyn_jupyter.workflows.utilities.registry import UtilityRegistry
 
 HOW_TO_CONFIGURE = (
     "A language model plans what no rule takes: %reyn config models.standard openai/gpt-4o-mini (any that LiteLLM "

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.guard.held_place import open_folder
 from reyn_jupyter.guard.sandbox import (
     Confinement,
@@ -38,7 +38,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, is_protected, walk_places
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.support.secret import Secret
-from reyn_jupyter.support.text import count, last_lines, shorten
+from reyn_jupyter.support.text import argument_name, count, last_lines, shorten
 from reyn_jupyter.workflows.utilities.contract import Schema
 from reyn_jupyter.workflows.utilities.manifest import Dependency, Utility
 from reyn_jupyter.workflows.utilities.program import command_of, missing_dependencies
@@ -91,6 +91,17 @@ class UtilityRun:
     traffic: tuple[HostTraffic, ...] = ()
     refusals: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+
+
+def readable_paths(utility: Utility, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files and folders that a utility reads, as its inputs name them, by their JSON Pointers; none where
+    the inputs cannot be looked at."""
+    values = with_defaults(utility.manifest.input_schema, inputs)
+    try:
+        marked = texts_of_format(utility.manifest.input_schema, values, (READABLE_PATH,))
+    except (ValueError, TypeError):
+        return {}
+    return {pointer(place): str(at(values, place)) for place in marked}
 
 
 @dataclass(frozen=True)
@@ -279,11 +290,12 @@ def _listed(missing: tuple[Dependency, ...]) -> str:
 
 def _invalid_inputs(utility: Utility, problems: list[dict[str, str]]) -> WorkflowError:
     first = problems[0]
-    where = f"{first['path']}: " if first["path"] else ""
+    name = argument_name(first["path"])
+    where = f"{name}: " if name else ""
     more = f" (and {count(len(problems) - 1, 'further problem')})" if len(problems) > 1 else ""
     return WorkflowError(
         f"The inputs do not fit {utility.id}: {where}{first['message']}{more}.",
-        f"Look at its schema: %reyn utilities {utility.manifest.name}.",
+        f"Look at its schema: %reyn describe utility__{utility.manifest.name}.",
         "validation",
         {"utility": utility.id, "problems": problems},
     )

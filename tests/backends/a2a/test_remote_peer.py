@@ -13,7 +13,7 @@ from reyn_jupyter.backends.a2a.remote_peer import RemotePeer
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.secret import Secret
 from tests.support.a2a_agents import EveryAnswer, HelloWorldExecutor, agent
-from tests.support.waiting import awaited
+from tests.support.waiting import LoopClock, awaited
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,16 @@ async def test_an_interrupt_cancels_the_task_of_the_agent(streaming: bool) -> No
         await peer.close()
 
 
-async def test_a_deadline_cancels_the_task_of_the_agent(every: SimpleNamespace) -> None:
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(1.0):
-            await asked(every.url, "forever")
-    await awaited(lambda: every.executor.cancelled)
+async def test_a_deadline_cancels_the_task_of_the_agent() -> None:
+    async def ask_within(seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            await asked(site.url, "forever")
+
+    executor, clock = EveryAnswer(), LoopClock()
+    with agent(executor) as site:
+        asking = asyncio.create_task(ask_within(1000))
+        await awaited(executor.begun.is_set)
+        clock.advance(1000)
+        with pytest.raises(TimeoutError):
+            await asking
+        await awaited(lambda: executor.cancelled)

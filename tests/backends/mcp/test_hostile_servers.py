@@ -6,18 +6,22 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp import connection
 from reyn_jupyter.backends.mcp.connection import MOST_QUESTIONS
 from reyn_jupyter.backends.mcp.server_log import LONGEST_LINE, MOST_LINES, ServerLog
 from reyn_jupyter.backends.mcp.tool_listing import tool_entry
-from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer
+from reyn_jupyter.runtime.live_catalog import backoff
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_servers import program
 from tests.support.processes import is_gone, started
@@ -25,20 +29,6 @@ from tests.support.waiting import clock_of, until
 
 Make = Callable[..., reyn.Session]
 EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
-
-
-@pytest.fixture
-def make(workspace: Path) -> Iterator[Make]:
-    made: list[reyn.Session] = []
-
-    def session(*servers: McpServer, **options: Any) -> reyn.Session:
-        source = McpServerList(servers)
-        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source, **options))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
 
 
 def called(session: reyn.Session, tool: str, **args: Any) -> Any:
@@ -83,14 +73,21 @@ def test_one_that_was_killed_meanwhile_is_started_again_by_the_next_call(make: M
     assert echo(session) == "on" and programs()[0].pid != first.pid
 
 
-def test_one_that_falls_over_again_and_again_is_left_alone_for_a_while(make: Make) -> None:
+def test_one_that_falls_over_again_and_again_is_left_alone_for_a_while(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = 0.0
+    monkeypatch.setattr(backoff, "FIRST", 100.0)  # no slow machine is past it
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead)
+    monkeypatch.setattr(connection, "time", clock)
     session = make(program())
     session.invoke_action("mcp__list_servers")
     assert called(session, "lab__crash").code == "server_died"
     refused = called(session, "lab__echo", text="on")
     assert refused.code == "server_unavailable" and "its program ended" in str(refused.error)
     assert session.parts.services.mcp.states()[0].phase == "waiting"
-    until(lambda: session.parts.services.mcp.states()[0].phase == "idle")
+    ahead = 200.0
+    assert session.parts.services.mcp.states()[0].phase == "idle"
     assert echo(session) == "on"
 
 

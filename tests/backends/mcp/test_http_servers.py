@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret
 from tests.security.security_support import Attacker
@@ -29,20 +29,6 @@ Make = Callable[..., reyn.Session]
 def far() -> Iterator[HttpServer]:
     with http_server() as server:
         yield server
-
-
-@pytest.fixture
-def make(workspace: Path) -> Iterator[Make]:
-    made: list[reyn.Session] = []
-
-    def session(*servers: McpServer) -> reyn.Session:
-        source = McpServerList(servers)
-        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
 
 
 def called(session: reyn.Session, tool: str, **args: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,6 @@ from tests.support.mcp_servers import REAL, from_node, from_python
 
 Make = Callable[..., reyn.Session]
 pytestmark = pytest.mark.skipif(not REAL.exists(), reason="make setup-test installs them")
-
-
-@pytest.fixture
-def make(workspace: Path) -> Iterator[Make]:
-    made: list[reyn.Session] = []
-
-    def session(*servers: McpServer) -> reyn.Session:
-        source = McpServerList(servers)
-        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
 
 
 def called(session: reyn.Session, tool: str, **args: Any) -> Any:

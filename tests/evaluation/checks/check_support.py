@@ -36,6 +36,10 @@ def listed(step: int = 1, *names: str) -> CallFact:
     return CallFact(step=step, wrapper="list_actions", ok=True, listed=names)
 
 
+def call(step: int, wrapper: str, **fields: Any) -> CallFact:
+    return CallFact(step=step, wrapper=wrapper, **fields)
+
+
 def invoked(step: int, name: str | None = READ, *, ok: bool | None = True, **fields: Any) -> CallFact:
     given = {"wrapper": "invoke_action", "args": {}, **fields}
     return CallFact(step=step, name=name, ok=ok, **given)
@@ -49,6 +53,10 @@ def trial(*calls: CallFact, **fields: Any) -> Trial:
 def grade(check: str, tried: Trial, task: Scenario | None = None) -> Verdict:
     return find_check(check).grade(tried, task or scenario())
 
+
+READS_A = needs(accepts(path=("a.md",)))
+RIGHT = invoked(2, args={"path": "a.md"})
+EDITS_A = needs(accepts("file__edit", path=("a.md",)), workspace={"a.md": "one\n"})
 
 TEXTS = st.text(max_size=12)
 NUMBERS = st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False))

@@ -19,10 +19,14 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.suites import load_suite
 from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Trial
 from tests.evaluation.checks.check_support import (
+    EDITS_A,
     READ,
+    READS_A,
+    RIGHT,
     SCENARIOS,
     TRIALS,
     accepts,
+    call,
     grade,
     invoked,
     listed,
@@ -31,15 +35,6 @@ from tests.evaluation.checks.check_support import (
     trial,
     unanswerable,
 )
-
-READS_A = needs(accepts(path=("a.md",)))
-RIGHT = invoked(2, args={"path": "a.md"})
-EDITS_A = needs(accepts("file__edit", path=("a.md",)), workspace={"a.md": "one\n"})
-
-
-def call(step: int, wrapper: str, **fields: Any) -> CallFact:
-    return CallFact(step=step, wrapper=wrapper, **fields)
-
 
 # -- any trial -------------------------------------------------------------------------------------------------------
 
@@ -294,6 +289,25 @@ def test_a_call_beside_the_accepted_ones_counts_against_the_task_where_the_scena
         tried = trial(listed(), *calls)
         assert {grade(name, tried, task).kind for name in ("task_done", "state_reached", "chain")} == {kind}
     assert grade("right_action", trial(listed(), *beside, RIGHT), task).kind == "pass"
+
+
+@pytest.mark.parametrize(
+    ("outer", "kind"),
+    [
+        (invoked(2, "skill__tidy", inner=(OTHER,)), "fail"),
+        # What worked within was done, whatever became of the rest.
+        (invoked(2, "skill__tidy", ok=False, error="a later step failed", inner=(OTHER,)), "fail"),
+        (invoked(2, "skill__tidy", inner=(invoked(2, "shop__order"),)), "pass"),
+        # It did what was asked for, in another way.
+        (invoked(2, "skill__tidy", inner=(RIGHT,)), "pass"),
+        # How an accepted call works is its own affair.
+        (RIGHT.model_copy(update={"inner": (OTHER,)}), "pass"),
+    ],
+)
+def test_what_a_call_did_within_counts_where_the_scenario_forbids_it(outer: CallFact, kind: str) -> None:
+    task = READS_A.model_copy(update={"no_other": ("file__*",), "says": ()})
+    tried = trial(listed(), outer, RIGHT)
+    assert {grade(name, tried, task).kind for name in ("task_done", "state_reached", "chain")} == {kind}
 
 
 def test_the_chain_names_the_call_that_was_not_asked_for() -> None:

@@ -9,10 +9,14 @@ import pytest
 
 from reyn_jupyter.evaluation.checks.text_match import says
 from reyn_jupyter.evaluation.plan.scenario import Expected
-from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact
+from reyn_jupyter.evaluation.trial.trial import FileFact
 from tests.evaluation.checks.check_support import (
+    EDITS_A,
     READ,
+    READS_A,
+    RIGHT,
     accepts,
+    call,
     grade,
     invoked,
     listed,
@@ -21,15 +25,6 @@ from tests.evaluation.checks.check_support import (
     trial,
     unanswerable,
 )
-
-READS_A = needs(accepts(path=("a.md",)))
-RIGHT = invoked(2, args={"path": "a.md"})
-EDITS_A = needs(accepts("file__edit", path=("a.md",)), workspace={"a.md": "one\n"})
-
-
-def call(step: int, wrapper: str, **fields: Any) -> CallFact:
-    return CallFact(step=step, wrapper=wrapper, **fields)
-
 
 # -- names -----------------------------------------------------------------------------------------------------------
 

@@ -254,6 +254,12 @@ def test_samples_are_read_alike_from_every_kind_of_file(tmp_path: Path, kind: st
     check_samples(reyn.Dataset.from_inspect(write_samples(tmp_path, kind, SAMPLES)))
 
 
+def test_a_cell_of_csv_holds_what_else_ends_a_line(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("id,target,input\n1,yes,a\u2028b\x0bc\x85d\n2,no,c\n", "utf-8")
+    read = reyn.Dataset.from_inspect(tmp_path / "q.csv")
+    assert [each.prompts["natural"] for each in read.suite.scenarios] == ["a\u2028b\x0bc\x85d", "c"]
+
+
 def test_columns_of_other_names_lists_of_targets_and_conversations(tmp_path: Path) -> None:
     rows = [
         {"question": "How many legs has a spider?", "answer": ["8", "eight"], "kind": "facts"},

@@ -209,6 +209,13 @@ def test_what_is_no_log_is_told(tmp_path: Path, members: dict[str, Any], told: s
         reyn.read_inspect_log(archive(tmp_path / "a.eval", **members))
 
 
+def test_a_number_that_is_none_is_not_known(tmp_path: Path) -> None:
+    usage = {"m": {"total_tokens": float("nan"), "total_cost": float("inf")}}
+    held = {**HELD, "model_usage": usage, "total_time": 10**400}
+    (sample,) = reyn.read_inspect_log(archive(tmp_path / "a.eval", header=HEADER, samples__a=held)).samples
+    assert (sample.tokens, sample.cost, sample.seconds) == (None, None, None)
+
+
 def test_a_log_costs_no_more_than_the_bound_and_damage_is_said(tmp_path: Path) -> None:
     bomb = io.BytesIO()
     with zstandard.ZstdCompressor().stream_writer(bomb, closefd=False) as writer:

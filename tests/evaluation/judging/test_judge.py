@@ -14,11 +14,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.results.agreement import read_labels
 from reyn_jupyter.evaluation.results.report import format_figure
+from reyn_jupyter.evaluation.results.trial_export import export_trials
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -26,6 +30,7 @@ from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.models.base import ErrorKind, ModelError, Request, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, small
+from tests.evaluation.trial_set_support import evidence
 from tests.evaluation.trial_support import Scripts
 
 HELPFUL = reyn.ModelGrader(name="helpful", model="judge", rubric="It passes if it names a next step.")
@@ -255,6 +260,17 @@ def test_a_budget_counts_the_judgements_whose_verdicts_were_replaced() -> None:
         assert (second.judged, second.usd) == (2, pytest.approx(0.02)) and "0.065 dollars" in second.reason
         assert made.judge(again=True, budget=most)[0].judged == 0
         assert made.judge(again=True, budget=reyn.Budget(calls=8))[0].judged == 2
+
+
+def test_a_budget_is_for_all_graders_together() -> None:
+    clear = HELPFUL.model_copy(update={"name": "clear"})
+    with study(None, Judge(says("pass")), graders=(HELPFUL, clear)) as made:
+        made.run(BASE, repeats=1)
+        first, second = made.judge(budget=reyn.Budget(usd=0.065))
+        assert (first.judged, second.judged) == (4, 2)
+        assert "0.065 dollars is reached" in second.reason
+        assert [each.judged for each in made.judge(budget=reyn.Budget(usd=0.065))] == [0, 0]
+        assert [each.judged for each in made.judge()] == [0, 2]
 
 
 class Schemas(Judge):
@@ -496,6 +512,29 @@ def test_a_study_that_is_opened_without_its_suite_takes_labels(tmp_path: Path) -
         assert reader.agreement("helpful").agree.trials == 1
 
 
+def test_labels_are_of_a_rubric_whoever_judges_by_it(tmp_path: Path) -> None:
+    judges = {"scripted": Scripts("Hello."), "judge": Judge(says("pass")), "other": Judge(says("fail"))}
+    with study(tmp_path / "s.sqlite", judges["judge"], count=2) as made:
+        made.run(BASE, repeats=1)
+        made.judge()
+        made.label("helpful", {("base", "s000", 0): True})
+    for change, labels in (({"model": "other"}, 1), ({"rubric": "It passes if it is one word."}, 0)):
+        suite = small(2, graders=(HELPFUL.model_copy(update=change),))
+        with reyn.Study(tmp_path / "s.sqlite", suite, models=judges) as made:
+            made.judge()
+            assert sum(map(len, made.evidence.arm("base", "helpful_by_people").values())) == labels
+
+
+def test_who_reads_a_study_sees_what_is_judged_meanwhile(tmp_path: Path) -> None:
+    with study(tmp_path / "s.sqlite", Judge(says("pass")), count=2) as made:
+        made.run(BASE, repeats=1)
+        with reyn.Study.open(tmp_path / "s.sqlite") as reader:
+            assert reader.report().figures["base"]["helpful"].awaits_judge
+            assert reader.evidence is reader.evidence
+            made.judge()
+            assert not reader.report().figures["base"]["helpful"].awaits_judge
+
+
 def test_people_beside_a_judge_give_agreement_and_a_corrected_rate(tmp_path: Path) -> None:
     with study(tmp_path / "s.sqlite", Judge(says("pass")), count=12) as made:
         made.run(BASE, BEST, repeats=1)
@@ -517,12 +556,26 @@ def test_people_beside_a_judge_give_agreement_and_a_corrected_rate(tmp_path: Pat
         for wrong, why in (
             ("best,s000,0,perhaps", "neither pass nor fail"),
             ("best,s9,0,pass", "there is no trial"),
+            (f'best,s000,0,pass,"{"long " * 30_000}"', "leave out columns of long texts"),
         ):
             (tmp_path / "labels.csv").write_text(f"variant,scenario,repeat,label\n{wrong}\n", "utf-8")
             with pytest.raises(EvidenceError, match=why):
                 made.label("helpful", tmp_path / "labels.csv")
     with reyn.Study.open(tmp_path / "s.sqlite") as read:
         assert read.agreement("helpful").agree.trials == 9  # the labels are kept
+
+
+@pytest.mark.parametrize("label", ["fail", float("nan"), None, 2])
+def test_what_is_no_label_never_passes_for_one(label: Any) -> None:
+    with pytest.raises(EvidenceError, match="neither True nor False"):
+        read_labels({("base", "s000", 0): label})
+    assert read_labels({("base", "s000", 0): np.False_}) == {("base", "s000", 0): False}
+
+
+def test_names_that_an_export_marks_as_no_formula_are_read_as_they_were(tmp_path: Path) -> None:
+    shown = pd.DataFrame([{"variant": "+gate", "scenario": "=1", "repeat": 0, "label": "pass"}])
+    exported = export_trials(evidence({}), shown, tmp_path / "labels.csv")
+    assert "'+gate" in exported.read_text() and read_labels(exported) == {("+gate", "=1", 0): True}
 
 
 OWN = """

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.local.model_server import SERVERS
+from reyn_jupyter.models.providers import litellm_loader
 from tests.evaluation.study_support import BASE, small
 from tests.evaluation.trial_support import Scripts
 

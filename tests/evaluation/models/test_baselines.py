@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.base import Message, Model, ModelError, Request, ToolCall, ToolSet
-from reyn_jupyter.router.surface import flat_tools
+from reyn_jupyter.router.request.surface import flat_tools
 from tests.evaluation.checks.check_support import accepts, grade, needs, unanswerable
 from tests.evaluation.trial_support import ENGINE, run, scenario, suite, writing
 

@@ -17,8 +17,8 @@ from reyn_jupyter.evaluation.models.fake_provider import BEHAVIOURS, FakeProvide
 from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial
-from reyn_jupyter.models import litellm_loader
-from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.providers import litellm_loader
+from reyn_jupyter.models.providers.provider_facts import is_local
 from tests.evaluation.trial_support import bench, run, scenario
 
 WEAK = Simulator(table=BehaviourTable(lists_first_unasked=1.0, arguments_with_schemas=1.0, picks_best=1.0))

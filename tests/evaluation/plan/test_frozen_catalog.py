@@ -283,3 +283,14 @@ def test_a_catalog_without_some_categories_keeps_the_others_as_they_are() -> Non
     assert set(less.snapshot.slices) == {"file"}
     assert set(both.snapshot.slices) == {"tool", "file", "table"}
     assert less.hash != both.hash
+
+
+def test_a_catalog_that_was_narrowed_to_nothing_brings_nothing_along() -> None:
+    both = Catalog.standard(["file"]).only([]) + Catalog.standard(["memory_entry"])
+    assert "file" in both.snapshot.slices
+    assert {action.name.category for action in both.snapshot.actions} <= {"memory_entry"}
+
+
+def test_two_catalogs_together_know_the_distractors_of_both() -> None:
+    one, other = Catalog(distractors=frozenset({"tool__a"})), Catalog(distractors=frozenset({"tool__b"}))
+    assert (one + other).distractors == {"tool__a", "tool__b"}

@@ -10,11 +10,12 @@ import pytest
 
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.models.base import ErrorKind, ModelError, Response, Usage
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, study
 from tests.evaluation.trial_support import READ, Scripts
 from tests.support.openai_server import Answer, Failure, OpenAIServer
+from tests.support.waiting import awaited
 
 WIDE = Concurrency(start=8, most=8, most_local=8)
 GONE = BASE.but("gone", model="absent")
@@ -101,7 +102,10 @@ def test_each_variant_begins_with_one_trial_alone() -> None:
             explicit = "MUST" in request.messages[0].content
             running[explicit] += 1
             most[explicit].append(running[explicit])
-            await asyncio.sleep(0.02)
+            if (
+                len(most[explicit]) > 2
+            ):  # a trial waits until three are under way, so that none is over before
+                await awaited(lambda: max(most[explicit]) > 2)
             running[explicit] -= 1
             return Response("Done.", usage=Usage(1, 1))
 

@@ -58,7 +58,7 @@ def test_a_provider_that_asks_for_hours_ends_the_run_with_that_reason_and_the_ne
 
 
 def test_a_model_that_never_answers_in_time_ends_the_run() -> None:
-    made = study(None, 40, models={"scripted": ScriptedModel(otherwise="late", delay=5)}, timeout=0.02)
+    made = study(None, 40, models={"scripted": ScriptedModel(otherwise="late", delay=60)}, timeout=0.5)
     summary = made.run(BASE)
     assert summary.ended == "errors" and 10 <= summary.done <= 16
     assert "ended in an error or a timeout (the trial took longer than it may)" in summary.reason

@@ -68,7 +68,7 @@ def test_an_interrupt_while_litellm_is_imported_gives_the_summary_and_the_next_r
         os.environ |= {"OPENAI_API_KEY": "sk-loopback-0123456789", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         from tests.evaluation.trial_support import Scripts
         from tests.evaluation.study_support import BASE, study
-        from reyn_jupyter.models.litellm_model import LiteLLMModel
+        from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 
         def press() -> None:
             while "litellm" not in sys.modules:

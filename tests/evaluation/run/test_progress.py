@@ -10,7 +10,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.run.progress import Progress, remaining
 from reyn_jupyter.evaluation.run.progress_listener import watch_with, watcher
 from reyn_jupyter.evaluation.run.terminal_progress import EVERY, TerminalProgress
-from tests.evaluation.study_support import BASE, BEST, study
+from tests.evaluation.study_support import BASE, BEST, ByVariant, study
 
 PROGRESS = Progress(done=3, total=9, running=1, seconds=40.0, rate=0.1, eta=None, usd=0.0, tokens=0, calls=3,
                     missing={"base": 2}, timeouts=1)  # fmt: skip
@@ -41,6 +41,23 @@ def test_a_run_that_is_over_soon_says_nothing(capsys: pytest.CaptureFixture[str]
 
     assert isinstance(watcher(), TerminalProgress)
     assert capsys.readouterr().err == ""
+
+
+def test_a_run_whose_model_loads_says_what_it_loads() -> None:
+    class Loading(ByVariant):
+        loading = "loading weights.gguf (98 MB) for 4 s"
+
+    told: list[Progress] = []
+    model = Loading()
+    with study(models={"scripted": model}) as made:
+        made.run(BASE, BEST, repeats=1, n=2, on_progress=told.append)
+        assert f"0 of 4 trials done, 0 under way, {model.loading}." in repr(told[0])
+        model.loading = ""
+        told.clear()
+        made.run(BASE, BEST, repeats=2, n=2, on_progress=told.append)
+
+    assert told
+    assert not any(each.loading for each in told)
 
 
 def test_the_pace_of_a_study_has_a_public_name() -> None:

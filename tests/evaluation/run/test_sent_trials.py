@@ -25,7 +25,7 @@ from reyn_jupyter.models.base import Response
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, scenarios, small, study
 from tests.evaluation.trial_support import scenario, suite
-from tests.support.processes import child, started
+from tests.support.processes import child, is_gone, started
 from tests.support.waiting import until
 
 SIMULATED = BASE.but("simulated", model="simulator", mandate="explicit")
@@ -104,17 +104,8 @@ def test_workers_end_with_the_process_that_started_them() -> None:
     workers = [int(each) for each in process.stdout.readline().split()]
     process.wait(300)
     assert workers and process.returncode == -9
-    until(lambda: not any(alive(each) for each in workers))
+    until(lambda: all(map(is_gone, workers)))
     process.communicate()
-
-
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process}/stat")
-    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def test_workers_start_where_the_main_module_is_a_bare_namespace(monkeypatch: pytest.MonkeyPatch) -> None:

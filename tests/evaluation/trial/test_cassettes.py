@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolSet
-from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
+from reyn_jupyter.models.cassettes.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.record.runlog import encode
 from reyn_jupyter.support.key_shapes import contains_key_shape

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,12 @@ def test_a_link_in_a_private_copy_is_never_followed_out_of_it(tmp_path: Path, ta
 
 def test_all_trials_share_one_process_for_sql_which_ends_with_their_runner() -> None:
     def processes() -> list[int]:
-        own = psutil.Process().children(recursive=True)
-        return [found.pid for found in own if "reyn_jupyter.backends.sql_child" in found.cmdline()]
+        found = []
+        for each in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):  # it ended meanwhile
+                if "reyn_jupyter.backends.sql.sql_child" in each.cmdline():
+                    found.append(each.pid)
+        return found
 
     before = set(processes())
     query = invoke("table__query", sql="SELECT sum(n) FROM t", sources={"t": "numbers.csv"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import ssl
@@ -23,6 +22,7 @@ from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
 from reyn_jupyter.guard.sandbox.deno import Deno
 from reyn_jupyter.guard.sandbox.landlock import Landlock
+from tests.support.waiting import awaited
 
 BACKENDS: tuple[SandboxBackend, ...] = (Bubblewrap(), Landlock())
 # Refuses one system call (unshare), as a container does, before the rest of a test runs.
@@ -240,11 +240,7 @@ print(held[0].recv(100))
     for _ in range(3):
         result = await sandbox.run(["python", "-c", code], place)
         assert b" 200 " in result.stdout, _why(result)
-    for _ in range(100):  # what was ended closes on the loop
-        if psutil.Process().num_fds() <= before:
-            break
-        await asyncio.sleep(0)
-    assert psutil.Process().num_fds() <= before
+    await awaited(lambda: psutil.Process().num_fds() <= before)  # what was ended closes on the loop
 
 
 @pytest.mark.skipif(Landlock().problem() is not None, reason="Landlock is not here")

@@ -98,15 +98,19 @@ def test_a_group_with_a_process_in_it_is_given_to_no_other_command(group: Proces
 def test_a_group_whose_last_process_leaves_a_little_later_goes_then(group: ProcessCount) -> None:
     made = count_processes(LIMIT)
     assert made is not None
-    with subprocess.Popen(["sleep", "0.3"]) as sleeper:
-        made.add(sleeper.pid)
-        waiting = threading.Thread(target=sleeper.wait)
-        waiting.start()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as reader:
+        assert reader.stdin is not None
+        made.add(reader.pid)
         made.remove()
         assert Path(made.procs).exists()
+        leaving = threading.Timer(0.3, reader.stdin.close)
+        leaving.start()
+        waiting = threading.Thread(target=reader.wait)
+        waiting.start()
         made.remove(60)
         assert not Path(made.procs).exists()
         waiting.join()
+        leaving.join()
 
 
 def test_groups_go_with_the_process_that_made_them_and_those_of_a_killed_one_with_the_next(

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,14 +17,15 @@ import pytest
 
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.config import Settings
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.local.local_model import LocalModel, loading_note
 from reyn_jupyter.models.local.model_server import SERVERS, ModelServer
 from reyn_jupyter.models.model_registry import resolve_model
+from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.notebook.verbs.doctor import local_model_section
+from reyn_jupyter.support.programs.child_process import ChildProcess
 from tests.support import processes
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, awaited, until
 
 NAME = "local/smollm2"
 LOOK = {
@@ -135,17 +137,28 @@ async def test_an_interrupt_while_it_writes_leaves_it_free_for_the_next_request(
     assert (await ask(model, most=1)).usage.completion_tokens == 1
 
 
-async def test_an_interrupt_while_it_loads_is_heard(model: LocalModel) -> None:
-    fresh = ModelServer(model._server.file)
-    loading = asyncio.create_task(LocalModel(NAME, server=fresh).complete(Request(NAME, ASKED)))
-    while not fresh.loading:
-        await asyncio.sleep(0.01)
-    assert fresh.loading == "loading SmolLM2-135M-Instruct.Q4_1.gguf (98 MB)"
-    loading.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await loading
+async def test_an_interrupt_while_it_loads_is_heard(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is read in a moment on some machines, so the server is told of it only after the interrupt."""
+    fresh, go_on = ModelServer(model._server.file), threading.Event()
+    exchange = ChildProcess.exchange
 
-    assert fresh.loading, "it was heard after the file was loaded"
+    def held(*given: Any) -> Any:
+        go_on.wait(PATIENCE)
+        return exchange(*given)
+
+    monkeypatch.setattr(ChildProcess, "exchange", held)
+    loading = asyncio.create_task(LocalModel(NAME, server=fresh).complete(Request(NAME, ASKED)))
+    try:
+        await awaited(lambda: fresh.loading)
+        assert fresh.loading.startswith("loading SmolLM2-135M-Instruct.Q4_1.gguf (98 MB) for ")
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        assert fresh.loading, "it was heard after the file was loaded"
+    finally:
+        go_on.set()
     await asyncio.to_thread(fresh.started)  # what was begun is of use to the next request
     assert fresh.state.starts == 1
     fresh.close()

@@ -10,9 +10,9 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.catalog.names import CHOOSE
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.local.local_model import LocalModel
 from reyn_jupyter.models.local.model_server import SERVERS
+from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.runtime.record.trace import Trace
 
 CONFIG = {

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from reyn_jupyter.backends.object_summary import describe
-from reyn_jupyter.backends.sql_frames import as_table
+from reyn_jupyter.backends.sql.sql_frames import as_table
 from reyn_jupyter.models.offline import answer
 from tests.models.offline.worlds import World
 

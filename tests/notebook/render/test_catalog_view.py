@@ -177,6 +177,13 @@ def test_an_empty_table_says_so() -> None:
     )
 
 
+def test_scores_have_two_digits_and_a_column_of_nothing_but_zeros_is_left_out() -> None:
+    rows = ({"name": "a", "score": 0.4095, "inner": 0}, {"name": "b", "score": 1.0, "inner": 0})
+    text = text_of(Table("tools", rows))
+    assert "0.41" in text and "1.00" in text and "0.4095" not in text and "inner" not in text
+    assert "inner" in text_of(Table("runs", ({"name": "a", "inner": 2}, *rows)))
+
+
 def test_a_card_has_facts_sections_and_lines_to_try() -> None:
     status = Card(
         "status",

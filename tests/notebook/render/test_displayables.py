@@ -15,9 +15,9 @@ from reyn_jupyter.backends.serving.connected_clients import ConnectedClient, Con
 from reyn_jupyter.backends.serving.served_session import ServedSession
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.guard.state_folder import StateFolder
-from reyn_jupyter.notebook.mime import mime_type, mimebundle
+from reyn_jupyter.notebook.displays.mime import mime_type, mimebundle
 from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, Displayable, displayable, view
-from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.notebook.render.samples import every_kind
 from tests.notebook.render.study_samples import every_object, suite_objects
 from tests.notebook.render.workflow_samples import workflow_objects

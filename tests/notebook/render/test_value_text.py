@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.support.sanitize import visible

@@ -18,6 +18,11 @@ def text_of(shown: object) -> str:
     return to_text(view(shown))
 
 
+def open_branches(value: object) -> list[bool]:
+    tags = Reader(to_html(view(Result("f", "x", value)))).tags
+    return ["open" in attributes for tag, attributes in tags if tag == "details"]
+
+
 def test_json_is_a_tree_with_exact_numbers_and_short_lists_on_one_line() -> None:
     text = text_of(
         Result(
@@ -37,8 +42,17 @@ def test_json_is_a_tree_with_exact_numbers_and_short_lists_on_one_line() -> None
 
 
 def test_branches_of_a_tree_open_without_script() -> None:
-    tags = Reader(to_html(view(Result("f", "x", {"a": {"b": {"c": 1}}})))).tags
-    assert ["open" in attributes for tag, attributes in tags if tag == "details"] == [True, False, False]
+    large = {"a": {str(n): {"c": 1} for n in range(40)}}
+    opened = open_branches(large)
+    assert opened[:2] == [True, False] and not any(opened[1:])
+
+
+def test_a_small_tree_stands_open_whole_so_that_its_values_are_seen() -> None:
+    assert (
+        open_branches({"items": [{"name": "first", "takes": ["a"]}, {"name": "second"}], "total": 2})
+        == [True] * 4
+    )
+    assert open_branches({"step": {str(n): {"c": 1} for n in range(15)}}) == [True, True, *[False] * 15]
 
 
 def test_what_a_tree_leaves_out_is_counted() -> None:
@@ -70,7 +84,7 @@ def test_a_failed_result_says_why_and_what_to_correct() -> None:
     }
     text = text_of(Result("file__read", payload))
     assert "file__read  [✗ failed]" in text and "✗ Invalid arguments." in text
-    assert "/limit" in text and "is no integer" in text and "Correct it." in text
+    assert "  limit     is no integer" in text and "Correct it." in text
 
 
 def test_an_error_that_was_stored_offers_the_whole_of_it() -> None:
@@ -151,7 +165,7 @@ def test_a_wrong_selector_is_explained() -> None:
 
 def test_showing_stored_json_imports_no_pandas() -> None:
     code = (
-        "import sys; from reyn_jupyter.notebook.mime import mimebundle;"
+        "import sys; from reyn_jupyter.notebook.displays.mime import mimebundle;"
         "from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore;"
         "from reyn_jupyter.outputs.blob import open_blob;"
         "from reyn_jupyter.outputs.content import Structured; store = MemoryBlobStore();"

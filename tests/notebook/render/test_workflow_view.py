@@ -11,7 +11,7 @@ from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Chart, Commands, View
 from reyn_jupyter.notebook.render.hosts.html import HTML_BYTES
 from reyn_jupyter.notebook.render.workflow_view import MOST_DRAWN
-from reyn_jupyter.sessions.workflows import PlanRun
+from reyn_jupyter.sessions.workflows.plan_run import PlanRun
 from reyn_jupyter.workflows.execution.workflow_run import StepArtifact, StepAttempt, StepRun, WorkflowRun
 from reyn_jupyter.workflows.planning.coverage import request_gap
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep
@@ -95,7 +95,7 @@ def test_a_run_says_its_states_its_files_and_how_long_each_step_took() -> None:
     text = to_text(shown)
     assert "plan of 2 steps, 1 done" in text and "the policy allows it" in text
     assert "step-2 drive.upload: the pipe is broken" in text
-    assert "done · 1.50 s" in picture_of(shown)
+    assert "done · 1.50 s" in picture_of(shown) and "[execution failed]" in text
     assert "Files\n" in text and "runs/talk.mp4" in text
     assert "%reyn dispatch --resume run-1" in text and "It is over." in text
 
@@ -115,7 +115,7 @@ def test_a_dry_run_says_each_command_once() -> None:
 
 def test_a_policy_that_forbids_is_said_first() -> None:
     shown = view(run_of("blocked_by_policy", problem="'drive.upload' is denied."))
-    assert "[blocked_by_policy]" in to_text(shown) and "the policy forbids it" in to_text(shown)
+    assert "[blocked by policy]" in to_text(shown) and "the policy forbids it" in to_text(shown)
     assert "'drive.upload' is denied." in str(shown.blocks[0])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.sessions.workflows import PlanRun
+from reyn_jupyter.sessions.workflows.plan_run import PlanRun
 from reyn_jupyter.workflows.execution.workflow_run import StepArtifact, StepAttempt, StepRun, WorkflowRun
 from reyn_jupyter.workflows.planning.plan import Gap, WorkflowPlan, WorkflowStep
 

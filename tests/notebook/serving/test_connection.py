@@ -23,8 +23,8 @@ from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOper
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime.questions import consent
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question, UnknownQuestionError
-from reyn_jupyter.sessions.background_run import BackgroundRun
 from reyn_jupyter.sessions.current import SESSION_ID
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.support.waiting import PATIENCE, awaited, until
 
 HELLO = {"protocol": 1, "host": "page", "version": "0", "approves": True}

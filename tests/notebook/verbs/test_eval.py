@@ -76,7 +76,7 @@ def test_a_report_is_shown_again_and_exported_without_trying_anything(run: Run, 
     assert "No study was run here yet." in run("%reyn report")
     run("%reyn eval mandates -n 1 --repeats 1 -m simulator")
     run("again = %reyn report mandates-simulator")
-    assert "mandates · 2 trials" in run("%reyn report")
+    assert "Report on mandates" in (told := run("%reyn report")) and "2 trials · " in told
     assert "There is no study 'mandates'. Did you mean mandates-simulator?" in run("%reyn report mandates")
     run("%reyn export report.html again")
     assert "Simulated trials" in (workspace / "report.html").read_text()
@@ -114,7 +114,7 @@ def test_a_model_that_no_call_could_reach_is_refused_before_the_first_trial(
 
 def test_a_suite_without_variants_is_tried_with_the_defaults(run: Run, workspace: Path) -> None:
     (workspace / "own.yaml").write_text(OWN, "utf-8")
-    assert "own · 2 trials" in run("%reyn eval own.yaml -m simulator")
+    assert "Report on own" in run("%reyn eval own.yaml -m simulator")
     assert "suggests no variants" in run("%reyn eval own.yaml -m simulator --variants generic-1x")
 
 
@@ -138,7 +138,7 @@ def test_a_grader_that_cannot_be_asked_is_refused_before_a_trial_and_left_out_at
     assert "--no-judge leaves the graders unasked." in printed and "Traceback" not in printed
     with Study.open(workspace / "a.sqlite") as study:
         assert study.spent.trials == 0
-    assert "own · 1 trial" in run(f"{line} --no-judge")
+    assert "Report on own" in run(f"{line} --no-judge")
 
 
 def test_model_graders_are_asked_after_the_trials_and_what_they_leave_is_told(

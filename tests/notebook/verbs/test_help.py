@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 from reyn_jupyter.notebook import verbs
-from reyn_jupyter.notebook.mime import mimebundle
-from reyn_jupyter.notebook.verb import Context, VerbGroup
+from reyn_jupyter.notebook.displays.mime import mimebundle
+from reyn_jupyter.notebook.magic_line.verb import Context, VerbGroup
 from reyn_jupyter.notebook.verbs.help import GROUPS, HelpOptions, run
 
 

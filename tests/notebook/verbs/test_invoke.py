@@ -63,9 +63,23 @@ def test_a_workflow_that_is_not_trusted_yet_is_said_to_be_so(run: Run) -> None:
     (folder / "look.yaml").write_text(
         "description: Lists a folder.\nsteps:\n  - step_id: list\n    action: file__list\n    inputs: {path: .}\n"
     )
-    assert "not trusted as it is now. %reyn trust names" in " ".join(run("%reyn invoke skill__look").split())
+    for verb in ("invoke", "describe"):
+        said = " ".join(run(f"%reyn {verb} skill__look").split())
+        assert "skills/look.yaml lies in the workspace, and you have not trusted it as it is now." in said
+        assert "%reyn trust names what would run, and trusts it." in said
+        assert "Unknown" not in said
     assert "1 workflow held back: %reyn trust" in run("%reyn workflow")
     run("%reyn trust")
     assert "held back" not in run("%reyn workflow")
     assert "not trusted" not in run("%reyn invoke skill__look")
     assert "Unknown action 'skill__lok'" in run("%reyn invoke skill__lok")
+
+
+def test_a_workflow_that_is_none_is_said_to_be_held_back_with_the_reason(run: Run) -> None:
+    folder = current.session().parts.services.workspace.root / "skills"
+    folder.mkdir()
+    (folder / "look.yaml").write_text("description: Lists a folder.\nsteps: none\n")
+    for verb in ("invoke", "describe"):
+        said = " ".join(run(f"%reyn {verb} skill__look").split())
+        assert "The workflow look is held back: skills/look.yaml is no workflow: /steps" in said
+        assert "Mend the file." in said

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.config import user_path
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import Card, Table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ SHOUT = '''def execute(params):
 
 
 def test_a_cell_becomes_a_tool_that_is_listed_looked_at_called_and_exported(run: Run) -> None:
-    assert "No tool was made yet" in run("%reyn tools")
+    assert "Make one: %%reyn tool NAME" in run("%reyn tools")
     run('takes = {"text": {"type": "string", "required": True}}')
     assert "shout is made" in run(f"%%reyn tool shout --parameters takes --tag voice,loud\n{SHOUT}")
     assert reyn.tools["shout"](text="hello") == "HELLO"
@@ -31,7 +32,8 @@ def test_a_cell_becomes_a_tool_that_is_listed_looked_at_called_and_exported(run:
     assert "shout" in run("%reyn tools") and "Say it <b>loudly</b>." in current.session().tools.df["about"][0]
     shown = run("%reyn tools shout")
     assert 'return params["text"].upper()' in shown and "text (string, required)" in shown
-    assert "tool.run by person: ok" in shown
+    assert re.search(r"\d\d:\d\d:\d\d UTC tool.run by person: ok", shown)
+    assert re.search(r"safety +1\.00 of 1\n", shown) and re.search(r"made +\S+ \S+ UTC by person", shown)
     assert "HELLO" in run("%reyn invoke dynamic_tool__shout text=hello")
     assert "shout.py" in run("%reyn tools export shout")
     assert (current.session().root / "shout.py").read_text().endswith(SHOUT)

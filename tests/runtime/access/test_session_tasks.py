@@ -102,7 +102,7 @@ def test_they_are_refused_clearly_where_nobody_serves_the_thread(workspace: Path
     until(task.done)
     with pytest.raises(RuntimeError, match="nothing serves the notebook's thread"):
         task.result()
-    assert "'watch the lab' failed" in " ".join(session.problems)
+    until(lambda: "'watch the lab' failed" in " ".join(session.problems))
 
 
 def test_a_task_that_a_handler_begins_by_itself_is_refused_too_once_its_turn_is_over(workspace: Path) -> None:

@@ -92,15 +92,34 @@ def test_a_person_who_calls_reads_it_whole(workspace: Path) -> None:
     assert result.payload == {"error": SIGN_IN.message, "hint": SIGN_IN.hint, "blob": None}
 
 
-def test_advice_of_a_call_within_a_call_comes_up_to_the_person(workspace: Path) -> None:
+def flow() -> Category:
+    """The category of one action, `flow__run`, which orders twice."""
+
     async def through(args: Any, context: ToolContext) -> Any:
-        return await context.invoke("shop__order")
+        return [await context.invoke("shop__order"), await context.invoke("shop__order")]
 
     tool = Tool("flow_run", through, Purity.READ)
-    flow = Category("flow", "Run steps.", (Operation("run", "Run them.", FREE, tool),))
-    trace, sent = asked(workspace, failing(SIGN_IN), flow, name="flow__run")
+    return Category("flow", "Run steps.", (Operation("run", "Run them.", FREE, tool),))
+
+
+def test_advice_of_a_call_within_a_call_comes_up_to_the_person(workspace: Path) -> None:
+    trace, sent = asked(workspace, failing(SIGN_IN), flow(), name="flow__run")
     assert not MARKS.search(sent)
     assert trace.advice == ("%reyn mcp login gh",)
+
+
+def test_advice_of_a_call_within_a_call_that_worked_comes_up_to_the_person_once(workspace: Path) -> None:
+    async def order(args: Any, context: ToolContext) -> str:
+        return context.without_advice("Nothing embeds here; %reyn embeddings says more.")
+
+    trace, sent = asked(workspace, shop(order), flow(), name="flow__run")
+    assert json.loads(sent) == 2 * ["Nothing embeds here."]
+    assert trace.advice == ("%reyn embeddings says more.",)
+    assert "%reyn embeddings says more." in to_text(view(trace))
+    with closing(reyn.Session(workspace, categories=(shop(order), flow()))) as session:
+        result = session.invoke_action("flow__run")
+    assert result.trace is not None
+    assert result.trace.advice == ("%reyn embeddings says more.",)
 
 
 def test_words_of_a_program_stay_whole(workspace: Path) -> None:

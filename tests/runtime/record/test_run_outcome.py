@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.models.written_calls import is_call
+from reyn_jupyter.notebook.render import to_text, view
 from reyn_jupyter.runtime.record.events import ActionResolved, Event, ModelReplied
 from reyn_jupyter.runtime.record.run_outcome import RunOutcome
 from reyn_jupyter.runtime.record.trace import Trace
@@ -67,13 +68,32 @@ def test_a_record_without_an_end_runs_or_was_cut_off() -> None:
     assert Trace.from_events(whole.events[:-1]).outcome is RunOutcome.RUNNING
 
 
+def stopped_by(run: Trace, reason: str) -> Trace:
+    """The same run whose model stopped for a reason."""
+    return Trace.from_events(
+        [
+            replace(event, finish_reason=reason) if isinstance(event, ModelReplied) else event
+            for event in run.events
+        ]
+    )
+
+
 @pytest.mark.parametrize("reason", ["refusal", "content_filter"])
 def test_a_refusal_of_the_model_is_one(reason: str) -> None:
-    events = [
-        replace(event, finish_reason=reason) if isinstance(event, ModelReplied) else event
-        for event in trace(QUERY).events
-    ]
-    assert Trace.from_events(events).outcome is RunOutcome.DECLINED
+    assert stopped_by(trace(QUERY), reason).outcome is RunOutcome.DECLINED
+
+
+def test_an_answer_that_was_cut_off_at_the_limit_of_tokens_is_none_from_data() -> None:
+    for calls in ((QUERY,), (WRITTEN,), ()):
+        cut = stopped_by(trace(*calls, answer="It is 4. It is 4. It is"), "length")
+        assert cut.outcome is RunOutcome.RAN_ON
+        said = to_text(view(cut))
+        assert "[! ran on until the limit of tokens]" in said
+        assert "The model wrote on until its limit of tokens, so this answer has no end." in said
+    written = '{"name": "list_actions", "arguments": {}}'
+    assert stopped_by(trace(answer=written), "length").outcome is RunOutcome.CALL_AS_TEXT
+    stopped = stopped_by(trace(QUERY, status="limit"), "length")
+    assert stopped.outcome is RunOutcome.LIMIT
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime.record.trace import NoTableError, Trace
+from reyn_jupyter.runtime.record.run_result import NoTableError
+from reyn_jupyter.runtime.record.trace import Trace
 
 ORDERS = pd.DataFrame(
     {

@@ -20,7 +20,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.backends.serving.agent_endpoint import MOST_BODY
 from reyn_jupyter.backends.serving.connected_clients import MOST_CALLS, MOST_WAITING
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.runtime.questions.consent import DESK
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.a2a_client import Heard, asked, by_agent, message, token_of

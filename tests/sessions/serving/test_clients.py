@@ -15,7 +15,7 @@ from mcp import Client
 import reyn_jupyter as reyn
 from reyn_jupyter.backends.serving import mcp_endpoint
 from reyn_jupyter.backends.serving.connected_clients import IDLE_SECONDS, ConnectedClients
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from tests.support.mcp_client import by_client, call, posted, token_of
 from tests.support.processes import started
 from tests.support.waiting import until

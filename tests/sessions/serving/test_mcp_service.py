@@ -29,7 +29,7 @@ from reyn_jupyter import mcp_bridge
 from reyn_jupyter.backends.serving.address_file import AddressFile
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.guard.state_folder import StateFolder
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.runtime.questions.consent import DESK
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret

@@ -14,9 +14,9 @@ from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,
+    ChildMessage,
     ChildProcess,
     ChildProcesses,
-    Message,
 )
 from tests.support.waiting import PATIENCE, until
 
@@ -30,8 +30,8 @@ def child() -> Iterator[ChildProcess]:
     process.close()
 
 
-def ask(child: ChildProcess, timeout: float = PATIENCE, **header: object) -> Message:
-    return child.exchange(Message(header), timeout)
+def ask(child: ChildProcess, timeout: float = PATIENCE, **header: object) -> ChildMessage:
+    return child.exchange(ChildMessage(header), timeout)
 
 
 def test_one_process_answers_all_requests(child: ChildProcess) -> None:
@@ -88,7 +88,7 @@ def test_open_files_are_handed_over_and_closed_again(child: ChildProcess, tmp_pa
     (tmp_path / "b").write_text("second")
     before = ask(child).header["open"]
     with (tmp_path / "a").open("rb") as a, (tmp_path / "b").open("rb") as b:
-        handed = Message({"do": "read"}, descriptors=(a.fileno(), b.fileno()))
+        handed = ChildMessage({"do": "read"}, descriptors=(a.fileno(), b.fileno()))
         assert child.exchange(handed, PATIENCE).header == {"read": ["first", "second"]}
     assert ask(child).header["open"] == before
 

@@ -21,6 +21,7 @@ from tests.workflows.acceptance.workshop import (
     opened,
     problems_of,
     step,
+    workflow_file,
 )  # fmt: skip
 
 
@@ -287,3 +288,27 @@ def test_a_dry_run_says_that_the_policy_forbids_it(workshop: Workshop) -> None:
     dry = workshop.session.workflows.execute(plan, dry=True)
     assert [each.status for each in dry.run.steps] == ["not_run"]
     assert workshop.run_files() == []
+
+
+def test_the_steps_of_a_workflow_that_is_a_step_are_judged_before_anything_runs(workshop: Workshop) -> None:
+    workshop.write("echo", ECHO)
+    workshop.write("logs", LOGS, capabilities=["drive.upload"], input_schema=opened(log=LOG))
+    inner = workflow_file("inner", doing("drive.upload"), outputs={}, takes={})
+    outer = workflow_file("outer", step("i", action="skill__inner"), outputs={}, takes={})
+    workshop.text("skills/inner.yaml", inner)
+    workshop.text("skills/outer.yaml", outer)
+    workshop.policy(denied_capabilities=["drive.*"])
+    workshop.session.trust()
+    steps = (step("a", "echo.run"), step("b", action="skill__outer", depends_on=["a"]))
+    for dry in (True, False):
+        run = workshop.execute(*steps, dry_run=dry)
+        assert run["status"] == "blocked_by_policy"
+        assert "Within the workflow inner: " in run["problem"]
+        assert "drive.upload" in run["problem"]
+    assert workshop.log() == 0
+    (found,) = workshop.judge(*steps)["violations"]
+    assert (found["step_id"], found["capability"]) == ("b", "drive.upload")
+    workshop.policy(denied_capabilities=["tg.*"])
+    assert workshop.execute(*steps, dry_run=True)["status"] == "preview"
+    assert workshop.execute(*steps)["status"] == "executed"
+    assert workshop.log() == 1

@@ -8,6 +8,8 @@ from itertools import pairwise
 import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.notebook.render import to_text, view
+from reyn_jupyter.workflows.planning.plan import read_plan
 from tests.workflows.acceptance.workshop import (
     ECHO,
     FAILS,
@@ -114,6 +116,40 @@ def test_a_dry_dispatch_shows_the_commands_and_runs_nothing(ready: Notebook) -> 
     assert ready.workshop.run_files() == []
 
 
+@pytest.mark.parametrize(
+    ("operation", "inputs"),
+    [
+        ({"capability": "video.convert"}, {"file": "in.webm"}),
+        ({"action": "file__read"}, {"path": "request.inputs.name"}),
+    ],
+)
+def test_a_plan_and_a_dry_run_say_which_input_is_missing(
+    notebook: Notebook, operation: dict[str, str], inputs: dict[str, str]
+) -> None:
+    workshop = notebook.workshop
+    takes = closed(file={"type": "string", "format": "readable-path"})
+    workshop.add("convert", capabilities=["video.convert"], input_schema=takes)
+    steps = [
+        {"step_id": "first", **operation, "inputs": inputs},
+        # What it reads may be made by then.
+        {"step_id": "then", "action": "file__read", "inputs": {"path": "made.txt"}, "depends_on": ["first"]},
+    ]
+    data = {"steps": steps, "request_inputs": {"name": "in.webm"}}
+
+    def shown() -> tuple[str, str]:
+        plan = read_plan(workshop.skill("gap-detector", plan=data).value["plan"])
+        assert plan.status == "complete"
+        dry = workshop.session.workflows.execute(plan, dry=True)
+        return to_text(view(plan)), to_text(view(dry))
+
+    for said in shown():
+        assert "first: there is no file or folder 'in.webm' in the workspace" in said
+        assert "input missing" in said and "made.txt' in" not in said
+    workshop.text("in.webm", "a video")
+    for said in shown():
+        assert "missing" not in said
+
+
 def test_a_dispatch_with_a_gap_runs_nothing_and_says_what_is_missing(ready: Notebook) -> None:
     said = ready.say(f'%reyn dispatch --no-llm "{REQUEST} and translate its subtitles"')
     assert "partial-complete" in said and "translate" in said
@@ -125,7 +161,7 @@ def test_a_dispatch_that_fails_says_what_was_done_and_what_is_missing(ready: Not
     ready.workshop.session.trust()
     said = ready.say(f'%reyn dispatch "{REQUEST}"')
     assert "step-1 youtube.download" in said and "step-2 drive.upload" in said
-    assert "the pipe is broken" in said and "execution_failed" in said
+    assert "the pipe is broken" in said and "execution failed" in said
 
 
 def test_a_dispatch_plans_the_rest_with_a_model_and_without_it_where_told(notebook: Notebook) -> None:
@@ -177,7 +213,7 @@ def test_help_names_all_of_the_verbs(notebook: Notebook) -> None:
 def test_the_plan_of_a_page_holds_a_graph_for_mermaid(ready: Notebook) -> None:
     """The export of a notebook draws it; a page without Mermaid shows the text."""
     ready.say(f'shown = get_ipython().run_line_magic("reyn", \'plan "{REQUEST}"\')')
-    ready.say("from reyn_jupyter.notebook.mime import mimebundle")
+    ready.say("from reyn_jupyter.notebook.displays.mime import mimebundle")
     page = ready.say("print(mimebundle(shown)['text/html'])")
     assert "flowchart" in page or "graph " in page
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.sessions import current
 from tests.workflows.acceptance.workshop import (
@@ -112,7 +113,11 @@ def test_a_workflow_calls_a_workflow_and_a_circle_ends(bench: Workshop) -> None:
     circle = workflow_file("circle", step("a", action="skill__circle", inputs={}), outputs={}, takes={})
     bench.text("skills/circle.yaml", circle)
     bench.session.trust()
-    assert bench.skill("outer", text="hey").value == {"result": "HEY"}
+    done = bench.skill("outer", text="hey")
+    assert done.value == {"result": "HEY"}
+    assert done.trace is not None
+    (fact,) = call_facts(done.trace)
+    assert [each.name for each in fact.inner] == ["skill__twice", "utility__shout", "utility__echo"]
     assert not bench.skill("circle").ok
 
 

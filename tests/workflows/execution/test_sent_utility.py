@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,8 +22,8 @@ from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.sessions import current
-from reyn_jupyter.sessions.mapped_runs import MappedRun
-from reyn_jupyter.sessions.workflows import WorkflowActionError
+from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun
+from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 from reyn_jupyter.workflows.execution.sent_utility import SentUtility, UtilitySender
 from reyn_jupyter.workflows.planning.plan import WorkflowPlan, read_plan
 from reyn_jupyter.workflows.utilities.protocol import prepare_inputs
@@ -168,7 +169,8 @@ def test_a_workflow_is_mapped_over_inputs_on_a_local_cluster_of_two_processes(be
 def test_without_an_executor_it_is_mapped_here_and_what_is_none_is_refused(bench: Workshop) -> None:
     table = bench.session.workflows.map("shout-file", [{"text": "a"}, {"txt": "b"}])
     assert table[0].error is None and is_here(bench, table[0].outputs["cwd"])
-    assert "Invalid arguments" in str(table[1].error) and table[1].outputs is None
+    said = "Invalid arguments for 'skill__shout-file': txt: unknown argument; did you mean 'text'?; text is required."
+    assert (table[1].number, table[1].error, table[1].outputs) == (1, said, None)
     with pytest.raises(WorkflowActionError, match="no workflow 'shout-fil'"):
         bench.session.workflows.map("shout-fil", [])
     with pytest.raises(WorkflowActionError, match="executor='dask' runs nothing"):
@@ -284,9 +286,13 @@ async def test_a_worker_runs_no_other_files_than_those_that_are_trusted(
 def killing(site: HeldSite, cluster: Cluster) -> threading.Thread:
     """Kill the Dask worker that asks the site, with its processes, and let all later requests go."""
 
+    def busy_workers() -> list[subprocess.Popen[bytes]]:
+        return [each for each in cluster.workers if each.poll() is None and runs_a_program(each.pid)]
+
     def kill() -> None:
         until(lambda: site.requests)
-        (busy,) = [each for each in cluster.workers if each.poll() is None and runs_a_program(each.pid)]
+        # What is looked at begins and ends processes meanwhile.
+        (busy,) = until(lambda: found if len(found := busy_workers()) == 1 else None)
         busy.kill()
         site.open.set()
 

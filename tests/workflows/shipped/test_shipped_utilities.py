@@ -26,15 +26,10 @@ from markdownify import markdownify
 from PIL import Image, ImageOps
 
 from reyn_jupyter.support.secret import Secret
+from reyn_jupyter.workflows.utilities.capability_ranking import rank
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.program import missing_dependencies
-from reyn_jupyter.workflows.utilities.registry import (
-    SHIPPED,
-    UtilityFolder,
-    UtilityRegistry,
-    rank,
-    read_registry,
-)
+from reyn_jupyter.workflows.utilities.registry import SHIPPED, UtilityFolder, UtilityRegistry, read_registry
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 from tests.workflows.utilities.utility_samples import run, shipped
 

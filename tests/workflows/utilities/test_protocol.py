@@ -487,11 +487,11 @@ async def test_a_folder_of_runs_that_leads_elsewhere_is_not_followed(tmp_path: P
     (root / "state").symlink_to(tmp_path / "elsewhere")
     utility = write_utility(root, "print('{}')")
     with pytest.raises(WorkflowError, match="folder could not be made") as caught:
-        from reyn_jupyter.config.settings import Sandbox
+        from reyn_jupyter.config.settings import SandboxSettings
         from reyn_jupyter.workflows.utilities.protocol import run_utility
 
         await run_utility(
             utility, {}, run_folder=root / "state/runs/1/a", workspace=Workspace(root, off_limits=()),
-            settings=Sandbox(), timeout_seconds=20,
+            settings=SandboxSettings(), timeout_seconds=20,
         )  # fmt: skip
     assert caught.value.details["kind"] == "no_folder" and not list((tmp_path / "elsewhere").iterdir())

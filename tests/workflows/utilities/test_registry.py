@@ -13,11 +13,11 @@ import pytest
 
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.workflows.utilities.capability_ranking import rank
 from reyn_jupyter.workflows.utilities.contract import Contract
 from reyn_jupyter.workflows.utilities.registry import (
     ScanCache,
     UtilityRegistry,
-    rank,
     read_registry,
     utility_folders,
     write_cache,

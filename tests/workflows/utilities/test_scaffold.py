@@ -10,8 +10,9 @@ import pytest
 
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.workflows.utilities.capability_ranking import rank
 from reyn_jupyter.workflows.utilities.manifest import Utility
-from reyn_jupyter.workflows.utilities.registry import rank, read_registry, utility_folders
+from reyn_jupyter.workflows.utilities.registry import read_registry, utility_folders
 from reyn_jupyter.workflows.utilities.scaffold import Language, scaffold
 from reyn_jupyter.workflows.utilities.schema_sample import sample_object
 from reyn_jupyter.workflows.utilities.schema_values import value_faults

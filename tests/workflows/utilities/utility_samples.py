@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.config.settings import Sandbox as SandboxSettings
+from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.workflows.utilities.manifest import (

@@ -91,7 +91,7 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
     case "grid":
       return drawTable(block);
     case "tree":
-      return [h("div.r-tree", {}, drawNode(block.root, true)), ...note(block.more)];
+      return [h("div.r-tree", {}, drawNode(block.root, block.levels)), ...note(block.more)];
     case "diff":
       return drawDiff(block);
     case "facts":
@@ -193,12 +193,12 @@ function drawLines(block: Lines): HTMLElement {
   );
 }
 
-function drawNode(node: TreeNode, open: boolean): HTMLElement {
+function drawNode(node: TreeNode, levels: number): HTMLElement {
   const key = node.key !== null && [h("span.r-key", {}, visible(node.key)), ": "];
   const text = visible(node.text);
   if (!node.children.length) return h("div", {}, key, h(`span.r-${node.kind}`, {}, text));
-  const children = node.children.map((child) => drawNode(child, false));
-  return h("details", { open }, h("summary", {}, key, h("span.r-quiet", {}, text)), ...children);
+  const children = node.children.map((child) => drawNode(child, levels - 1));
+  return h("details", { open: levels > 0 }, h("summary", {}, key, h("span.r-quiet", {}, text)), ...children);
 }
 
 // Formats that hold no markup and no script; blocks of other types are not made, and would not be drawn.

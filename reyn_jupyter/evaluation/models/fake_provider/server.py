@@ -20,7 +20,7 @@ from reyn_jupyter.evaluation.models.fake_provider.behaviours import (
 )
 from reyn_jupyter.evaluation.models.fake_provider.handler import Listener
 from reyn_jupyter.models.base import Request
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 
 if TYPE_CHECKING:
     from types import TracebackType

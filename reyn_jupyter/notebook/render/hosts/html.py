@@ -270,26 +270,26 @@ class _HtmlPage:
 
     def _tree(self, tree: Tree, limit: int | None) -> str:
         end = self._more(tree.more, knob=False)
-        whole = f'<div class="r-tree">{self._node(tree.root, None, True)}</div>{end}'
+        whole = f'<div class="r-tree">{self._node(tree.root, None, tree.levels)}</div>{end}'
         if limit is None or byte_size(whole) <= limit:
             return whole
         end = self._more("Not all of it is shown")
         room = limit - byte_size(end) - len('<div class="r-tree"></div>')
-        return f'<div class="r-tree">{self._node(tree.root, room, True)}</div>{end}'
+        return f'<div class="r-tree">{self._node(tree.root, room, tree.levels)}</div>{end}'
 
-    def _node(self, node: Node, limit: int | None, is_open: bool) -> str:
+    def _node(self, node: Node, limit: int | None, levels: int) -> str:
         key = f'<span class="r-key">{escape_text(node.key)}</span>: ' if node.key is not None else ""
         if not node.children:
             html = f'<div>{key}<span class="r-{node.kind}">{escape_text(node.text)}</span></div>'
             return html if limit is None or byte_size(html) <= limit else ""
-        opened = " open" if is_open else ""
+        opened = " open" if levels > 0 else ""
         opening = (
             f'<details{opened}><summary>{key}<span class="r-quiet">{escape_text(node.text)}</span></summary>'
         )
         room = None if limit is None else limit - byte_size(opening) - len("</details>")
         if room is not None and room < 0:
             return ""
-        inner = fit(node.children, room, lambda child, share: self._node(child, share, False))
+        inner = fit(node.children, room, lambda child, share: self._node(child, share, levels - 1))
         return f"{opening}{''.join(inner)}</details>"
 
     def _diff(self, diff: Diff, limit: int | None) -> str:

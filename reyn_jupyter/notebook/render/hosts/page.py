@@ -23,7 +23,10 @@ _PAGE_STYLE = (
     "body{margin:0 auto;padding:24px 20px 48px;max-width:1100px;background:light-dark(#fff,#14171c);"
     "color:light-dark(#1c2128,#e6e9ee);font:14px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif}"
     "h1{font-size:20px;margin:0 0 12px;overflow-wrap:anywhere}section{margin:0 0 16px}"
+    "h2{font-size:15px;margin:20px 0 6px;overflow-wrap:anywhere}"
     "footer{font-size:12px;color:light-dark(#59636e,#9da7b3)}"
+    # As under a host's dark theme, see view.css.
+    "@media (prefers-color-scheme:dark){.r-picture{filter:invert(.88) hue-rotate(180deg)}}"
 )
 
 
@@ -36,11 +39,13 @@ class PageEntry:
         html: what shows without it.
         answers: what the kernel answered when the page was written, by request: the operation's name, a space, the
             arguments as JSON with sorted keys (`request_key`).
+        heading: what stands above it: the question of a run, where the page's own heading is another one.
     """
 
     snapshot: Mapping[str, Any]
     html: str
     answers: Mapping[str, Any] = field(default_factory=dict)
+    heading: str = ""
 
 
 def request_key(operation: str, arguments: Mapping[str, Any]) -> str:
@@ -86,8 +91,9 @@ def _section(entry: PageEntry) -> str:
     shown = entry.html
     for charts in (False, True):
         shown = shown.replace(f"<style>{style(charts)}</style>", "")
+    heading = f"<h2>{escape_text(entry.heading)}</h2>" if entry.heading else ""
     return (
-        f'<section data-reyn><script type="application/json">{data}</script>'
+        f'{heading}<section data-reyn><script type="application/json">{data}</script>'
         f'<div class="reyn-saved">{shown}</div></section>\n'
     )
 

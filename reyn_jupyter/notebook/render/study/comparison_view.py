@@ -117,7 +117,7 @@ def recommendation_view(found: Recommendation, look: Look) -> View:
     blocks += [Notice(look.text(warning, 500), "warn") for warning in found.warnings]
     blocks.append(Code(found.yaml, "for reyn.yaml"))
     blocks.append(Paragraph((Span(look.text(found.measured_with, 300), ("muted",)),)))
-    if found.source == "real":
+    if found.is_writable:
         blocks.append(Commands(("study.recommend().write()",), "To write it"))
     tones: dict[str, Tone] = {"clear": "good", "leaning": "warn", "too little evidence": "bad"}
     badges = [Badge(found.confidence, tones[found.confidence])]

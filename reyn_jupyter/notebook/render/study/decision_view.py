@@ -168,7 +168,7 @@ def _scatter(report: Report, title: str, look: Look) -> list[Block]:
     ticks = tuple((share * most, words(share * most)) for share in (0.0, 0.25, 0.5, 0.75, 1.0))
     cost = "cost per trial" if priced else "tokens per trial"
     level = 100 * next(iter(rates.values())).level
-    caption = f"lines: {level:.0f} % intervals"
+    caption = f"{title} against {cost}; lines: {level:.0f} % intervals"
     axes = (0.0, most), (0.0, 1.0)
     return [Scatter(caption, points, cost, title, *axes, ticks, PERCENT, figures=False)]
 

@@ -36,8 +36,12 @@ def percent(found: Rate) -> str:
 
 
 def beside(text: str, source: Source) -> str:
-    """Return what stands beside a figure, with its source where that is no real model."""
-    return text if source == "real" else f"{text} · {source}"
+    """Return what stands beside a figure, with its source where that is no real model and not said already.
+
+    >>> beside("36 %", "simulated"), beside("offline", "offline")
+    ('36 % · simulated', 'offline')
+    """
+    return text if source in ("real", text) else f"{text} · {source}"
 
 
 def measured(found: Rate | Mean) -> str:

@@ -244,7 +244,6 @@ def report_view(report: Report, look: Look) -> View:
     evidence = report.evidence
     trials = sum(len(found) for found in evidence.by_variant.values())
     facts = [
-        look.line(evidence.suite, 60),
         count(trials, "trial"),
         count(len({t.scenario for found in evidence.by_variant.values() for t in found}), "scenario"),
         count(len(evidence.tried), "variant"),
@@ -264,7 +263,8 @@ def report_view(report: Report, look: Look) -> View:
         blocks.append(Section("How far to trust it", (bullets(plain[1:], look),)))
     blocks += failures(report.failures, _failed(report), evidence.primary, evidence.scenarios, look)
     blocks.append(provenance(report.evidence, look))
-    return View("report", "Report", source_badges(report), tuple(facts), tuple(blocks), KNOB)
+    title = f"Report on {look.line(evidence.suite, 60)}"
+    return View("report", title, source_badges(report), tuple(facts), tuple(blocks), KNOB)
 
 
 def _failed(report: Report) -> int:

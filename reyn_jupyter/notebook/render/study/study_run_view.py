@@ -74,9 +74,10 @@ def progress_view(progress: Progress, look: Look) -> View:
     facts += [formatting.money(progress.usd)] if progress.usd else []
     facts += [f"{progress.tokens:,} tokens"] if progress.tokens else []
     share = progress.done / progress.total if progress.total else 1.0
-    done = Interval(
-        "done", f"{100 * share:.0f} %", share, detail=f"{progress.running} under way", tone="info"
+    detail = ", ".join(
+        (f"{progress.running} under way", *(look.line(each, 120) for each in progress.loading))
     )
+    done = Interval("done", f"{100 * share:.0f} %", share, detail=detail, tone="info")
     blocks: list[Block] = [Intervals("", (done,), (0.0, 1.0), bars=True)]
     # The rows and lines below stand there from the first update on, so that the card keeps its height.
     blocks += _estimates(

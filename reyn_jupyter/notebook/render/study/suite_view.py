@@ -129,9 +129,9 @@ def what_is_right(scenario: Scenario, look: Look) -> Iterable[Block]:
     if same:
         pairs.append(("unchanged", ", ".join(same)))
     if scenario.says:
-        pairs.append(("the answer says", ", ".join(scenario.says)))
+        pairs.append(("the answer says", ", ".join(map(_alternatives, scenario.says))))
     if scenario.omits:
-        pairs.append(("and none of", ", ".join(scenario.omits)))
+        pairs.append(("and none of", ", ".join(map(_alternatives, scenario.omits))))
     if scenario.no_other:
         pairs.append(("no other call of", ", ".join(scenario.no_other)))
     pairs += [(f"{action} fails once", said) for action, said in scenario.setup_error.items()]
@@ -145,7 +145,12 @@ def what_is_right(scenario: Scenario, look: Look) -> Iterable[Block]:
 
 def _call(call: AcceptedCall) -> str:
     given = [f"{name}={_values(accepted)}" for name, accepted in call.args.items()]
-    return f"{call.action}({', '.join(given)}{'' if call.exact or not given else ', …'})"
+    return f"{call.action}({', '.join(given if call.exact else [*given, '…'])})"
+
+
+def _alternatives(text: str) -> str:
+    """Return a text of which any part does, see `checks.text_match.says`."""
+    return text.replace("|", " or ")
 
 
 def _values(accepted: Iterable[object]) -> str:

@@ -29,7 +29,8 @@ from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.events import ActionFinished, ActionProgressed, PermissionDecided
-    from reyn_jupyter.runtime.record.trace import Call, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call
+    from reyn_jupyter.runtime.record.trace import Trace
 
 _OUTPUT = 900
 _ARGUMENTS = 700

@@ -42,9 +42,10 @@ from reyn_jupyter.support.text import count, enumerate_words
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
+    from reyn_jupyter.runtime.record.run_steps import Step
     from reyn_jupyter.runtime.record.script import Script
-    from reyn_jupyter.runtime.record.trace import Step, Trace
-    from reyn_jupyter.sessions.background_run import BackgroundRun
+    from reyn_jupyter.runtime.record.trace import Trace
+    from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 
 
 FIRST_CALLS = 24
@@ -62,6 +63,7 @@ _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.FROM_CONVERSATION: ("answered from the conversation", "info"),
     RunOutcome.WITHOUT_DATA: ("! answered without any data", "warn"),
     RunOutcome.CALL_AS_TEXT: ("! wrote a call as text", "warn"),
+    RunOutcome.RAN_ON: ("! ran on until the limit of tokens", "warn"),
     RunOutcome.NO_ANSWER: ("! gave no answer", "warn"),
     RunOutcome.DECLINED: ("– declined", "muted"),
     RunOutcome.DENIED: ("⊘ denied", "warn"),
@@ -90,6 +92,7 @@ _SENTENCES: dict[RunOutcome, tuple[str, str]] = {
         "The answer is a tool call that the model wrote as text. It was not run, and nothing was looked at.",
         "Ask again, or ask a model that can call tools (-m).",
     ),
+    RunOutcome.RAN_ON: ("The model wrote on until its limit of tokens, so this answer has no end.", ""),
     RunOutcome.NO_ANSWER: ("The run ended without an answer.", "Ask again, or rephrase."),
     RunOutcome.DENIED: ("What the answer needs was denied, so no data was looked at.", ""),
 }

@@ -39,7 +39,8 @@ from reyn_jupyter.runtime.record.compare import CallPair, RunDiff, call_line, te
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.record.trace import Call, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call
+    from reyn_jupyter.runtime.record.trace import Trace
 
 PAIRS = 60  # in the static card
 _FOLDS = 12

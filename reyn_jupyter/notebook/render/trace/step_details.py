@@ -41,7 +41,8 @@ from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.events import ActionFinished, ModelReplied, ModelRequested
-    from reyn_jupyter.runtime.record.trace import Call, Step, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call, Step
+    from reyn_jupyter.runtime.record.trace import Trace
 
 
 PART = 24 * 1024  # bytes of one side of a line, about

@@ -18,7 +18,8 @@ from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.events import ModelReplied
-    from reyn_jupyter.runtime.record.trace import Call, Step, Trace
+    from reyn_jupyter.runtime.record.run_steps import Call, Step
+    from reyn_jupyter.runtime.record.trace import Trace
 
 ROWS = 2000
 

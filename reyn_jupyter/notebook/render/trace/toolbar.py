@@ -20,7 +20,8 @@ from reyn_jupyter.runtime.record.run_outcome import informs_answer
 from reyn_jupyter.runtime.record.script import ScriptError, script_of
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.record.trace import RunResult, Trace
+    from reyn_jupyter.runtime.record.run_result import RunResult
+    from reyn_jupyter.runtime.record.trace import Trace
 
 _CODE = 6000  # characters of code that a card holds
 _PROMPT = 4000

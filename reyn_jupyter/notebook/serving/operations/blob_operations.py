@@ -97,7 +97,7 @@ class OpenedBlob(WireMessage):
 
 
 @dataclass(frozen=True)
-class Reading:
+class BlobReading:
     """A blob open in a thread.
 
     Attributes:
@@ -113,7 +113,7 @@ class Reading:
         return self.view.info
 
 
-async def reading(context: OperationContext, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
+async def reading(context: OperationContext, blob_id: str, work: Callable[[BlobReading], T], note: str) -> T:
     """Return what `work` makes of a blob, in a thread. `note` says in progress what is being done."""
     store, wanted = await _store(context, blob_id)
     context.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
@@ -123,7 +123,7 @@ async def reading(context: OperationContext, blob_id: str, work: Callable[[Readi
     def within() -> T:
         with BlobView(store, store.describe(wanted)) as view:
             view.source = WatchedSource(view.source, watch)
-            return work(Reading(view, kept))
+            return work(BlobReading(view, kept))
 
     try:
         return await asyncio.to_thread(within)
@@ -186,7 +186,7 @@ async def open_blob(context: OperationContext, arguments: OpenBlob) -> OpenedBlo
     return opened.model_copy(update={"about": tuple(about)})
 
 
-def _describe_blob(context: OperationContext, at: Reading, selector: str | None) -> OpenedBlob:
+def _describe_blob(context: OperationContext, at: BlobReading, selector: str | None) -> OpenedBlob:
     info, look = at.info, context.look
     facts = [KINDS.get(info.kind, info.kind)]
     if info.shape is not None:
@@ -230,7 +230,7 @@ def _describe_blob(context: OperationContext, at: Reading, selector: str | None)
     )
 
 
-def _panes(at: Reading) -> tuple[tuple[Pane, ...], Pane]:
+def _panes(at: BlobReading) -> tuple[tuple[Pane, ...], Pane]:
     """Return the panes that fit, and the one to begin with: a grid for records, a tree for other JSON."""
     if at.info.kind == "parts":
         return ("content",), "content"
@@ -246,7 +246,9 @@ def _panes(at: Reading) -> tuple[tuple[Pane, ...], Pane]:
     return ("grid", "tree", "text"), "grid" if inside == b"{" or at.info.frame else "tree"
 
 
-def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pane) -> tuple[Pane, BlobStart]:
+def _start(
+    at: BlobReading, selector: str | None, panes: tuple[Pane, ...], pane: Pane
+) -> tuple[Pane, BlobStart]:
     """Return where a selector leads; one that makes no sense here leads to the beginning, with a note."""
     if not selector:
         return pane, BlobStart()
@@ -279,7 +281,7 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
 async def content(context: OperationContext, arguments: ReadContent) -> BlobContent:
     store, _ = await _store(context, arguments.blob)
 
-    def work(at: Reading) -> BlobContent:
+    def work(at: BlobReading) -> BlobContent:
         return BlobContent(blocks=content_blocks(Blob(at.info, store), context.look))
 
     return await reading(context, arguments.blob, work, "reading the parts")

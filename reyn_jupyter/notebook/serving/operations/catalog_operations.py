@@ -20,8 +20,8 @@ from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
-from reyn_jupyter.notebook.corrected_calls import LABEL, corrected_lines
-from reyn_jupyter.notebook.invoke_line import invoke_command
+from reyn_jupyter.notebook.magic_line.corrected_calls import LABEL, corrected_lines
+from reyn_jupyter.notebook.magic_line.invoke_line import invoke_command
 from reyn_jupyter.notebook.render.blob_view import result_view
 from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
 from reyn_jupyter.notebook.render.catalog_view import COLUMNS, EFFECTS, action_card, action_cells, weak_remark

@@ -29,7 +29,7 @@ from reyn_jupyter.outputs.table import frame_table as tables
 from reyn_jupyter.outputs.table.held_table import HeldTable
 from reyn_jupyter.outputs.table.open_table import OpenedTable
 from reyn_jupyter.outputs.table.pandas_code import code_of
-from reyn_jupyter.outputs.table.row_filter import FilterError
+from reyn_jupyter.outputs.table.row_filter import RowFilterError
 from reyn_jupyter.support.text import count
 
 ROWS = 200
@@ -305,7 +305,7 @@ async def _matching(
     context.progress(0, 1, "sorting" if sort else "matching")
     try:
         return await asyncio.to_thread(table.matching, wanted)
-    except FilterError as error:
+    except RowFilterError as error:
         raise OperationError(str(error), "Change the filter, or take it away.") from None
 
 
@@ -349,7 +349,7 @@ async def frame_column(context: OperationContext, arguments: AskColumn) -> Frame
     context.progress(0, 1, "counting")
     try:
         found = await asyncio.to_thread(table.figures, arguments.column, wanted.filters)
-    except FilterError as error:
+    except RowFilterError as error:
         raise OperationError(str(error), "Change the filter, or take it away.") from None
     look = context.look
     drawn = stored_column(opened.columns[arguments.column], ColumnStyle(), look)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.holes import escape_holes
-from reyn_jupyter.notebook.interpolation import interpolate
+from reyn_jupyter.notebook.magic_line.interpolation import interpolate
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Badge
 from reyn_jupyter.notebook.render.displayables import view
@@ -34,9 +34,9 @@ from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import overview
-from reyn_jupyter.sessions.background_run import WATCHERS
 from reyn_jupyter.sessions.current import SESSION_ID
+from reyn_jupyter.sessions.overviews import session_overview
+from reyn_jupyter.sessions.runs.background_run import WATCHERS
 from reyn_jupyter.support.text import count
 
 RUN_MIME = "application/vnd.reyn.trace+json"  # that of a run's card in a cell
@@ -122,13 +122,13 @@ async def read_home(context: OperationContext, arguments: ReadHome) -> HomePage:
 
 def _page(context: OperationContext, arguments: ReadHome) -> HomePage:
     parts, look = context.session.parts, context.look
-    label = overview.model_label(parts)
+    label = session_overview.model_label(parts)
     usable = not label.startswith("none (")
     ids = parts.runs.latest_first()
     blobs = context.session.blobs.items
     return HomePage(
         model=look.line(label, 80) if usable else "no model",
-        about=look.text(overview.model_fact(parts), 400),
+        about=look.text(session_overview.model_fact(parts), 400),
         usable=usable,
         spent=f"{count(parts.spent.tokens, 'token')} · {formatting.money(parts.spent.cost)}",
         runs=_runs(context, ids, arguments.runs),

@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.serving.operation import (
     ServedOperation,
     WireMessage,
 )
-from reyn_jupyter.notebook.serving.operations.blob_operations import Reading, reading
+from reyn_jupyter.notebook.serving.operations.blob_operations import BlobReading, reading
 from reyn_jupyter.outputs.byte_source import BLOCK, ByteSource, MaskedSource
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.line_index import LineIndex
@@ -113,7 +113,7 @@ class LinePlace(WireMessage):
 class _Text:
     """The lines of one blob, open in a thread."""
 
-    def __init__(self, context: OperationContext, at: Reading) -> None:
+    def __init__(self, context: OperationContext, at: BlobReading) -> None:
         self.plain = at.view.source
         self.shown: ByteSource = MaskedSource(self.plain, context.session.parts.services.redactor.masked)
         self.index: LineIndex = at.kept.get(("lines", at.info.id), lambda: at.view.lines)
@@ -217,7 +217,7 @@ def _compiled(text: str, ignore_case: bool) -> Any:
 
 
 async def window(context: OperationContext, arguments: ReadLines) -> LineWindow:
-    def work(at: Reading) -> LineWindow:
+    def work(at: BlobReading) -> LineWindow:
         text = _Text(context, at)
         return LineWindow(
             first=arguments.first,
@@ -229,7 +229,7 @@ async def window(context: OperationContext, arguments: ReadLines) -> LineWindow:
 
 
 async def find(context: OperationContext, arguments: FindLines) -> LineMatches:
-    def work(at: Reading) -> LineMatches:
+    def work(at: BlobReading) -> LineMatches:
         text = _Text(context, at)
         found = list(islice(text.matches(arguments), arguments.limit + 1))
         shown = found[: arguments.limit]
@@ -243,7 +243,7 @@ async def find(context: OperationContext, arguments: FindLines) -> LineMatches:
 
 
 async def whole(context: OperationContext, arguments: WholeLine) -> LinePiece:
-    def work(at: Reading) -> LinePiece:
+    def work(at: BlobReading) -> LinePiece:
         return _Text(context, at).piece(arguments.line, arguments.offset)
 
     return await reading(context, arguments.blob, work, "reading the line")
@@ -252,7 +252,7 @@ async def whole(context: OperationContext, arguments: WholeLine) -> LinePiece:
 async def at_byte(context: OperationContext, arguments: LocateByte) -> LinePlace:
     """Return the line that holds a byte; past the end, the last one."""
 
-    def work(at: Reading) -> LinePlace:
+    def work(at: BlobReading) -> LinePlace:
         text = _Text(context, at)
         byte = min(arguments.byte, max(0, text.plain.size - 1))
         line = min(text.index.line_at(text.plain, byte) + 1, max(1, text.index.count))

@@ -42,9 +42,11 @@ from reyn_jupyter.notebook.serving.operation import (
 )
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.record.compare import RunDiff, compare
+from reyn_jupyter.runtime.record.run_result import NoTableError
+from reyn_jupyter.runtime.record.run_steps import Call
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
-from reyn_jupyter.runtime.record.trace import Call, NoTableError, Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.text import count
 
 Id = Annotated[str, Field(max_length=200)]

@@ -30,7 +30,7 @@ from reyn_jupyter.runtime.access.mcp_admin import McpScope
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.questions.question_detail import question_detail
-from reyn_jupyter.sessions import server_overview
+from reyn_jupyter.sessions.overviews import server_overview
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.text import count
 

@@ -20,7 +20,7 @@ from reyn_jupyter.notebook.serving.operation import (
     ServedOperation,
     WireMessage,
 )
-from reyn_jupyter.notebook.serving.operations.blob_operations import Reading, reading
+from reyn_jupyter.notebook.serving.operations.blob_operations import BlobReading, reading
 from reyn_jupyter.outputs.byte_source import BLOCK, MaskedSource
 from reyn_jupyter.outputs.json_index import NotJsonError, parse_at
 from reyn_jupyter.outputs.json_tree import Child, JsonTree, PathError
@@ -110,7 +110,7 @@ class TreeValue(WireMessage):
 
 
 async def children(context: OperationContext, arguments: ReadTree) -> TreePage:
-    def work(at: Reading) -> TreePage:
+    def work(at: BlobReading) -> TreePage:
         tree = _tree(at)
         value = _value(tree, arguments)
         if tree.source.read(value.start, 1) not in _OPENERS:
@@ -133,7 +133,7 @@ async def children(context: OperationContext, arguments: ReadTree) -> TreePage:
         ) from None
 
 
-def _tree(at: Reading) -> JsonTree:
+def _tree(at: BlobReading) -> JsonTree:
     if not at.info.is_json:
         raise OperationError("The blob is no JSON, so it has no tree.", "The text pane shows it.")
     return JsonTree(at.view.source, at.info.id, lambda: at.view.json, at.kept)
@@ -241,7 +241,7 @@ def _text_head(raw: bytes) -> str:
 
 
 async def find(context: OperationContext, arguments: FindInTree) -> TreePath:
-    def work(at: Reading) -> TreePath:
+    def work(at: BlobReading) -> TreePath:
         tree = _tree(at)
         for offset, length in _occurrences(tree, arguments.text, arguments.after):
             way = tree.way_to(offset)
@@ -277,7 +277,7 @@ def _occurrences(tree: JsonTree, text: str, after: int) -> Iterator[tuple[int, i
 
 
 async def way(context: OperationContext, arguments: FindPath) -> TreePath:
-    def work(at: Reading) -> TreePath:
+    def work(at: BlobReading) -> TreePath:
         tree = _tree(at)
         try:
             found = tree.walk(arguments.path)
@@ -291,7 +291,7 @@ async def way(context: OperationContext, arguments: FindPath) -> TreePath:
 
 
 async def value(context: OperationContext, arguments: ReadValue) -> TreeValue:
-    def work(at: Reading) -> TreeValue:
+    def work(at: BlobReading) -> TreeValue:
         size = arguments.place.end - arguments.place.start
         if size > COPIED:
             raise OperationError(

@@ -15,7 +15,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.comparison import compare
 from reyn_jupyter.evaluation.results.recommend import recommend
 from reyn_jupyter.evaluation.results.report import report
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Fold, Grid, Intervals, Pair, Scatter, Section, View
 from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
@@ -183,6 +183,8 @@ def test_a_real_recommendation_shows_lines_and_how_to_write_them_and_another_one
     assert "discovery: gate" in real and "write()" in real
     fake = to_text(view(recommend(evidence(arms, sources={"a": "offline", "b": "offline"}))))
     assert ".write()" not in fake and "no advice for a real model" in fake
+    few = recommend(evidence({"a": mixed(1, 3), "b": mixed(3, 3)}, variants=variants), check="first_call_is")
+    assert not few.is_writable and ".write()" not in to_text(view(few))  # it would only be refused
 
 
 def test_failures_stand_beside_the_other_variants_trial_of_the_same_pair() -> None:

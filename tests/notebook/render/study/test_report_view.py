@@ -119,6 +119,7 @@ def test_costs_are_drawn_in_dollars_where_all_have_a_price_and_in_tokens_elsewhe
         if isinstance(block, Scatter)
     )
     assert chart.x_name == ("cost per trial" if cost else "tokens per trial")
+    assert chart.caption == f"task done against {chart.x_name}; lines: 95 % intervals"
     assert chart.points[0].x == pytest.approx(cost or 1_200) and chart.points[0].x < chart.x_axis[1]
 
 
@@ -146,6 +147,8 @@ def test_the_other_variants_are_told_of_in_one_sentence() -> None:
     )
     text = to_text(view(made))
     assert text.index(made.sentence) < text.index("Of the 3 other variants")
+    three = report(evidence({name: arms[name] for name in ("base", "up", "same")}))
+    assert three.others == "same cannot be told apart from base."
     assert report(nine()).others.startswith("Simulated trials: of the 7 other variants, ")
     assert report(evidence({"a": mixed(3, 30), "b": mixed(20, 30)})).others == ""
 
@@ -174,6 +177,9 @@ def test_the_card_of_a_run_has_all_its_rows_from_the_first_update_on() -> None:
         ]
 
     assert outline(first) == outline(later) and list(names) in outline(first)
+    loading = replace(first, loading=("loading weights.gguf (98 MB) for 4 s",))
+    assert outline(loading) == outline(first)
+    assert "2 under way, loading weights.gguf (98 MB) for 4 s" in to_text(view(loading))
     assert "no graded trial" in to_text(view(first)) and "3 s left" in to_text(view(later))
 
 

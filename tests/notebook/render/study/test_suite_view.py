@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from tests.notebook.render.samples import ALLOWED, HOSTILE, Reader
 from tests.notebook.render.study_samples import suite_objects
@@ -39,6 +39,8 @@ def test_a_scenario_shows_what_counts_as_right_beside_what_is_asked() -> None:
     for told in ("What did we decide in the May meeting", 'file__read(path="notes/2024-05-06.md", …) or',
                  "the answer says", "90 % get it right", "orders_archive.csv"):  # fmt: skip
         assert told in drawn
+    drawn = to_text(view(SUITE.scenario("query-out-of-stock")))
+    assert "file__grep(…)" in drawn and "Reading lamp or LK-02" in drawn  # any arguments; either word
     unanswerable = reyn.Scenario(
         id="a", family="f", prompts={"natural": "Hi"}, gold=reyn.Gold(unanswerable=True)
     )

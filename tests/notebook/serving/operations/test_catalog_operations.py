@@ -18,13 +18,13 @@ from hypothesis import strategies as some
 from IPython.core.inputtransformer2 import TransformerManager
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
-from reyn_jupyter.notebook.options import parse
+from reyn_jupyter.notebook.magic_line.options import parse
+from reyn_jupyter.notebook.magic_line.verb import Context
 from reyn_jupyter.notebook.render.blocks import Cell
 from reyn_jupyter.notebook.render.catalog_view import action_cells
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import invoke
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.session import Session
@@ -548,7 +548,7 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_the_line_gives_back_the_very_arguments(
     anything: Session, given_arguments: dict[str, Any], forgive: bool
 ) -> None:
-    from reyn_jupyter.notebook.invoke_line import invoke_command
+    from reyn_jupyter.notebook.magic_line.invoke_line import invoke_command
 
     anything.configure("router.forgive", forgive)
     (action,) = anything.catalog.actions
@@ -589,7 +589,7 @@ def test_the_explorer_object_holds_the_actions_that_fit(explorer: Explorer) -> N
 
 
 def test_without_a_front_end_the_explorer_is_the_action_table(explorer: Explorer) -> None:
-    from reyn_jupyter.notebook.mime import mimebundle
+    from reyn_jupyter.notebook.displays.mime import mimebundle
 
     bundle = mimebundle(explorer.session.explore("read"))
     assert "file__read" in bundle["text/plain"] and "“read”" in bundle["text/plain"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.holes import escape_holes
-from reyn_jupyter.notebook.interpolation import interpolate
+from reyn_jupyter.notebook.magic_line.interpolation import interpolate
 from reyn_jupyter.runtime.record import runlog
 from tests.notebook.serving.operations.test_run_operations import Ask, asking
 from tests.support.waiting import until

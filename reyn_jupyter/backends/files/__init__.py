@@ -1,0 +1,3 @@
+"""Files of the workspace: read, searched, listed and changed so that it can be undone."""
+
+from __future__ import annotations

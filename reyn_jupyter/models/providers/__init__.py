@@ -1,0 +1,3 @@
+"""Providers of models, reached through LiteLLM: facts of them, requests, answers, failures, prices."""
+
+from __future__ import annotations

@@ -1,0 +1,255 @@
+"""An answer of LiteLLM while it comes in: text, tool calls, finish reason, usage and cost.
+
+Invariants:
+
+- LiteLLM makes up a finish reason and a usage where the provider sent none. Here both are read from what it received,
+  so that a broken answer is not taken for a whole one, nor an estimate for the provider's word.
+- Every tool call has an id of its own within the completion, whatever the provider sent. Three questions decide where
+  a delta belongs: does its index open a new slot, does its id name another call than the open one, and, for a provider
+  that sends neither, is the open call complete already.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.models.base import (
+    ModelError,
+    Request,
+    Response,
+    ToolCall,
+    Usage,
+    canonical,
+    estimate_tokens,
+)
+from reyn_jupyter.models.providers.provider_errors import cut_off, no_completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_FINISH = {
+    "function_call": "tool_calls", "tool_use": "tool_calls", "end_turn": "stop", "eos": "stop",
+    "stop_sequence": "stop", "max_tokens": "length", "refusal": "content_filter", "safety": "content_filter",
+}  # fmt: skip
+_MOST = 10**12  # tokens or dollars of one call: beyond it, nobody counted
+# Text and arguments of one answer; a model that goes on beyond it is not going to stop.
+_LARGEST_ANSWER = 16_000_000
+
+
+class NotStreamed(Exception):  # noqa: N818 - not an error of the answer: it says that there was no stream
+    """A request for a stream was answered by something else."""
+
+
+class IncomingAnswer:
+    """Takes an answer in, chunk by chunk or whole, and gives the `Response`."""
+
+    def __init__(self, request: Request, on_text: Callable[[str], None] | None) -> None:
+        self._request = request
+        self._on_text = on_text
+        self._text: list[str] = []
+        self._size = 0
+        self._calls = ToolCallAssembler()
+        self._finish: str | None = None
+        self._usage: Any = None
+        self._fingerprint: str | None = None
+        self._raw: object = None
+        self.listener_error: Exception | None = None
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._text) or len(self._calls) > 0
+
+    def take(self, chunk: Any) -> None:
+        """One chunk of a stream."""
+        self._fingerprint = getattr(chunk, "system_fingerprint", None) or self._fingerprint
+        for choice in (getattr(chunk, "choices", None) or ())[:1]:
+            self._finish = choice.finish_reason or self._finish
+            self._take_message(choice.delta)
+
+    def take_whole(self, answer: Any) -> None:
+        """An answer that came in one piece."""
+        choices = getattr(answer, "choices", None) or ()
+        if not choices:
+            raise no_completion(self._request.model)
+        self._raw = answer
+        self._fingerprint = getattr(answer, "system_fingerprint", None)
+        self._usage = getattr(answer, "usage", None)
+        self._finish = choices[0].finish_reason
+        self._take_message(choices[0].message)
+
+    def _take_message(self, message: Any) -> None:
+        text = getattr(message, "content", None)
+        if text:
+            self._text.append(text)
+            self._size += len(text)
+            self._tell(text)
+        for position, call in enumerate(getattr(message, "tool_calls", None) or ()):
+            function = call.function
+            arguments = function.arguments
+            if arguments is not None and not isinstance(arguments, str):
+                arguments = json.dumps(arguments)
+            self._calls.add(getattr(call, "index", position), call.id, function.name, arguments)
+        if self._size + self._calls.size > _LARGEST_ANSWER:
+            raise ModelError(
+                "stream",
+                f"{self._request.model} wrote more than {_LARGEST_ANSWER // 1_000_000} MB and was stopped.",
+                "Ask for less, or set max_tokens under the model's parameters in reyn.yaml.",
+            )
+
+    def _tell(self, text: str) -> None:
+        """Pass text on. A listener that fails is not the model's failure, and is told apart."""
+        if self._on_text is None:
+            return
+        try:
+            self._on_text(text)
+        except Exception as error:
+            self.listener_error = error
+            raise
+
+    def end_stream(self, stream: Any) -> None:
+        """The stream ended in good order: see that it was a whole answer, and read the provider's usage.
+
+        Raises NotStreamed when not a single chunk came, ModelError when the answer was cut off.
+        """
+        received = getattr(stream, "chunks", ())
+        if not received:
+            raise NotStreamed
+        if getattr(stream, "received_finish_reason", self._finish) is None:
+            raise cut_off(self._request.model)
+        self._raw = received
+        self._usage = next(
+            (usage for chunk in reversed(received) if (usage := getattr(chunk, "usage", None))), None
+        )
+
+    def response(self, model: str, litellm: Any) -> Response:
+        """The whole answer; an id that the provider left out is made from the conversation's length."""
+        calls = self._calls.finish(f"call_{len(self._request.messages)}")
+        text = "".join(self._text)
+        arguments = "".join(call.arguments for call in calls)
+        usage = _usage(self._usage) or _estimated(self._request, text, arguments)
+        finish = str(self._finish or "stop").lower()
+        finish = _FINISH.get(finish, finish)
+        return Response(
+            text=text,
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls and finish == "stop" else finish,
+            usage=usage,
+            cost=_cost(litellm, model, usage, self._usage),
+            model=model,
+            fingerprint=self._fingerprint,
+            raw=self._raw,
+        )
+
+
+def _usage(given: Any) -> Usage | None:
+    """The provider's own figures, None when it gave none that make sense."""
+    prompt, completion = getattr(given, "prompt_tokens", None), getattr(given, "completion_tokens", None)
+    if not (isinstance(prompt, int) and isinstance(completion, int)):
+        return None
+    if not (0 <= prompt < _MOST and 0 <= completion < _MOST):
+        return None
+    if prompt == completion == 0:
+        return None
+    cached = getattr(getattr(given, "prompt_tokens_details", None), "cached_tokens", None)
+    return Usage(prompt, completion, cached if isinstance(cached, int) else 0)
+
+
+def _estimated(request: Request, text: str, arguments: str) -> Usage:
+    sent = len(canonical(request.tools.specs)) + sum(
+        len(canonical(message.text_alone.wire)) for message in request.messages
+    )
+    seen = sum(each.tokens for message in request.messages for each in message.attachments)
+    return Usage((sent + 3) // 4 + seen, estimate_tokens(text) + estimate_tokens(arguments), estimated=True)
+
+
+def _cost(litellm: Any, model: str, usage: Usage, given: Any) -> float | None:
+    """US dollars: the provider's own figure where it names one, else LiteLLM's price list, else None."""
+    stated = getattr(given, "cost", None)
+    if isinstance(stated, (int, float)) and not isinstance(stated, bool) and 0 <= stated < _MOST:
+        return float(stated)
+    try:
+        answer = litellm.ModelResponse(model=model)
+        answer.usage = given
+        if usage.estimated:
+            answer.usage = litellm.Usage(usage.prompt_tokens, usage.completion_tokens, usage.total)
+        return float(litellm.completion_cost(completion_response=answer, model=model))
+    except Exception:  # noqa: BLE001 - whatever the reason, the price is then unknown
+        return None
+
+
+# Looking whether arguments are complete costs their length each time; larger ones are taken as still open.
+_LARGEST_CHECKED = 100_000
+
+
+@dataclass
+class _Slot:
+    id: str | None
+    name: str = ""
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def complete(self) -> bool:
+        """Return whether the arguments so far are a whole JSON value."""
+        if not self.parts or self.size > _LARGEST_CHECKED:
+            return False
+        try:
+            json.loads("".join(self.parts))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+class ToolCallAssembler:
+    """Collects deltas, gives calls.
+
+    assembler = ToolCallAssembler()
+    assembler.add(index=0, identity="call_1", name="list_actions", arguments="")
+    assembler.add(index=0, identity=None, name=None, arguments="{}")
+    assembler.finish("call_3")      # → (ToolCall("call_1", "list_actions", "{}"),)
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+        self._open: dict[int, _Slot] = {}
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, index: int | None, identity: str | None, name: str | None, arguments: str | None) -> None:
+        """Take one delta. `index` None means the call that was open last."""
+        if not (identity or name or arguments):
+            return
+        place = index if index is not None else next(reversed(self._open), 0)
+        slot = self._open.get(place)
+        if slot is None or self._begins_another(slot, identity, name):
+            slot = _Slot(identity)
+            self._slots.append(slot)
+            self._open[place] = slot
+        slot.id = slot.id or identity
+        if name and name != slot.name:
+            slot.name += name
+        if arguments:
+            slot.parts.append(arguments)
+            slot.size += len(arguments)
+            self.size += len(arguments)
+
+    def _begins_another(self, slot: _Slot, identity: str | None, name: str | None) -> bool:
+        if identity and slot.id:
+            return identity != slot.id
+        return bool(name and slot.name) and slot.complete()
+
+    def finish(self, prefix: str) -> tuple[ToolCall, ...]:
+        """The calls as they began; a missing or repeated id becomes `prefix` and a number."""
+        taken: set[str] = set()
+        calls: list[ToolCall] = []
+        for position, slot in enumerate(self._slots):
+            identity = slot.id if slot.id and slot.id not in taken else f"{prefix}_{position}"
+            while identity in taken:
+                identity += "_"
+            taken.add(identity)
+            calls.append(ToolCall(identity, slot.name, "".join(slot.parts)))
+        return tuple(calls)

@@ -1,0 +1,390 @@
+"""Displays that are updated in place: the card of a run, a series of objects, the card of a study's run.
+
+Invariants: a cell shows one output for all updates. The object that a verb or `study.run` returns is silent the first
+time that the cell displays it, since it stands there already, also where it is the table of a run whose card stands
+there; `_` and ``x = …`` still hold it. A display is updated at
+most ten times a second (a study's four times), so that it slows the work down by no more than it takes to draw. While a
+run of the cell goes on its card is static; its last update is live, as a widget where the host needs one. The card of a
+background run is live from its first drawing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reyn_jupyter.notebook.displays.card_question import CardSheet, cell_is_drawn_here
+from reyn_jupyter.notebook.displays.mime import MIME, bundle, mime_type, mimebundle
+from reyn_jupyter.notebook.displays.mimebundle import display_bundle, live_of, update_widget, widget_view
+from reyn_jupyter.notebook.errors import ReynInterrupt
+from reyn_jupyter.notebook.magic_line.verb import Context
+from reyn_jupyter.notebook.render.blocks import Notice, View
+from reyn_jupyter.notebook.render.displayables import view
+from reyn_jupyter.notebook.render.hosts.plain_text import to_text
+from reyn_jupyter.notebook.render.trace.card import STOP
+from reyn_jupyter.notebook.serving.protocol import LiveTrace, PromptedQuestion
+from reyn_jupyter.router.model_call import Delta
+from reyn_jupyter.runtime.engine import running_loop
+from reyn_jupyter.runtime.pump import Interrupted
+from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT, OpenQuestion, questions_on
+from reyn_jupyter.runtime.record.events import (
+    ActionProgressed,
+    InnerEvent,
+    ModelReplied,
+    RunEnded,
+    RunStarted,
+)
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.sessions import result_objects
+from reyn_jupyter.sessions.runs.background_run import BackgroundRun
+from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.secrets import environment_redaction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+    from reyn_jupyter.runtime.record.result_frame import ResultFrame
+
+INTERVAL = 0.1  # seconds between two updates
+CLOCK_INTERVAL = 0.9  # seconds after which the clock of a card that waits is drawn again
+STUDY_INTERVAL = 0.25  # the same of a study's card
+MOST = 10  # updates in any second, those included that come before the notebook's thread is busy
+
+T = TypeVar("T")
+
+# The objects themselves, so that another one that took an id over is not taken for one of them.
+_shown: dict[int, object] = {}
+_drawn_as_run: dict[int, object] = {}  # frames that stand for a run whose card is not on the screen yet
+
+
+def forget_silenced() -> None:
+    """Let everything display again: a new cell begins."""
+    _shown.clear()
+    _drawn_as_run.clear()
+
+
+def silence(shown: object) -> None:
+    """Keep an object silent the next time the cell displays it: it is on the screen already."""
+    _shown[id(shown)] = shown
+
+
+def show_for(context: Context, trace: Trace, frame: pd.DataFrame) -> pd.DataFrame:
+    """Let the card of a run stand for the frame that a verb returns in its place.
+
+    A kernel shows the card already; a terminal prints it where the cell displays the frame.
+    """
+    if getattr(context.shell, "kernel", None) is None:
+        _drawn_as_run[id(frame)] = frame
+    else:
+        _shown.pop(id(trace), None)
+        silence(frame)
+    return frame
+
+
+def print_frame(frame: ResultFrame, printer: Any, cycle: bool) -> None:
+    """Print the table of a run, or the card of the run where the cell has not shown it; a formatter of IPython."""
+    if _drawn_as_run.pop(id(frame), None) is None:
+        printer.text(repr(frame))
+    else:
+        printer.text(to_text(view(frame, redact=environment_redaction())))
+
+
+def skip_silenced(shown: object) -> None:
+    """Display nothing for an object that the cell shows already; a formatter of IPython.
+
+    Raises:
+        NotImplementedError: it is not shown yet, so IPython displays it in the ordinary way.
+    """
+    if _shown.pop(id(shown), None) is None:
+        raise NotImplementedError
+
+
+def cell_id(shell: Any) -> str | None:
+    """Return the id of the cell that runs, where the front end tells."""
+    parent: Any = getattr(shell, "get_parent", dict)()
+    metadata = parent.get("metadata") if isinstance(parent, dict) else None
+    found = metadata.get("cellId") if isinstance(metadata, dict) else None
+    return str(found) if found else None
+
+
+def watch_run(context: Context, run: Callable[[LiveCard | None], Trace]) -> Trace:
+    """Run a turn under a live card, where a kernel shows one. An interrupt ends it with the partial run.
+
+    Raises:
+        ReynInterrupt: interrupted before there was a run to show.
+    """
+    card = live_card(context)
+    try:
+        with questions_on(card.sheet if card is not None else lambda: None):
+            trace = run(card)
+    except Interrupted as interrupted:
+        if interrupted.result is None:
+            raise ReynInterrupt(interrupted.why or "Interrupted before anything was sent.") from None
+        trace = interrupted.result
+    return card.finish(trace) if card is not None else trace
+
+
+def live_card(context: Context, *, background: bool = False) -> LiveCard | None:
+    """Return a card where a kernel shows the cell, else None: a terminal has no card that could be updated."""
+    if getattr(context.shell, "kernel", None) is None:
+        return None
+    return LiveCard(context.shell, context.session, background=background)
+
+
+class LiveCard:
+    """Gathers a run's events and shows them. Call it with each event; None each second in which nothing came.
+
+    Args:
+        background: the card lives on after the cell, so its updates still name the cell that made it.
+    """
+
+    def __init__(self, shell: Any, session: Session, *, background: bool = False) -> None:
+        self._session = session
+        self._events: list[Any] = []
+        self._tail: list[str] = []
+        self._progress: dict[str, int] = {}  # call → its place in `_events`
+        self._due = False
+        self._drawn: deque[float] = deque([float("-inf")] * MOST, maxlen=MOST)
+        self._timer: Any = None
+        self._handle: Any = None
+        self._id = uuid.uuid4().hex
+        self._cell: contextvars.Context | None = contextvars.copy_context() if background else None
+        self._shell = shell
+        self._run: BackgroundRun | None = None
+        self._widget: dict[str, Any] | None = None
+        self._question: PromptedQuestion | None = None
+
+    def __call__(self, event: Any) -> None:
+        if isinstance(event, Delta):
+            self._tail.append(event.text)
+        elif isinstance(event, ActionProgressed):
+            self._progressed(event)
+        elif isinstance(event, InnerEvent):
+            pass  # it stands in a record of its own, which the drawing reads
+        elif event is not None:
+            self._events.append(event)
+            if isinstance(event, ModelReplied):
+                self._tail.clear()
+        elif not self._due and not self._is_clock_due():
+            return
+        if not self._events or not isinstance(self._events[0], RunStarted):
+            return
+        if isinstance(event, RunEnded) and self._cell is None:
+            return  # `finish` shows the end
+        if self._may_draw(event):
+            self._draw(self._session.parts.runs.trace_of(self._events), "".join(self._tail))
+        else:
+            self._due = True
+            self._later()
+
+    def _progressed(self, event: ActionProgressed) -> None:
+        """Keep the last word of each call alone, since a call may go on for hours."""
+        place = self._progress.setdefault(event.call, len(self._events))
+        self._events[place : place + 1] = [event]
+
+    def _is_clock_due(self) -> bool:
+        """Return whether the card shows an old time: nothing comes, and the run goes on."""
+        return self._cell is None and time.monotonic() - self._drawn[-1] >= CLOCK_INTERVAL
+
+    def _may_draw(self, event: Any) -> bool:
+        now = time.monotonic()
+        return now - self._drawn[0] >= 1.0 and (event is None or now - self._drawn[-1] >= INTERVAL)
+
+    def sheet(self) -> CardSheet | None:
+        """Return where a question of this run stands in the card; None where nobody would see it there."""
+        return CardSheet(self._draw_question) if cell_is_drawn_here(self._shell) else None
+
+    def _draw_question(self, question: PromptedQuestion | None) -> None:
+        self._question = question
+        self._draw(self._session.parts.runs.trace_of(self._events), "".join(self._tail))
+
+    def finish(self, trace: Trace) -> Trace:
+        """Show the run as it ended, and give it back."""
+        self._draw(trace, None)
+        silence(trace)
+        return trace
+
+    def follow(self, run: BackgroundRun) -> BackgroundRun:
+        """Show a background run, now and until it ends, and give it back."""
+        self._run = run
+        self._show(self._bundle(_begun(run), None))
+        silence(run)
+        self._listen()
+        return run
+
+    def _draw(self, trace: Trace, tail: str | None) -> None:
+        self._drawn.append(time.monotonic())
+        self._due = False
+        bundle = self._bundle(trace, tail)
+        if self._cell is None:
+            self._show(bundle)
+        else:
+            self._cell.run(self._show, bundle)
+
+    def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
+        stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
+        if self._question is not None:
+            stop = f"The clock stands still until you answer. {STOP}"
+        made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
+        lost = None
+        if tail is not None and isinstance(shown, Trace) and shown.ended is None:
+            lost = view(shown, redact=self._session.parts.redactor.text)
+        if self._run is None:
+            if tail is None:
+                return display_bundle(self._shell, shown, made)
+            found = bundle(shown, made, lost=lost)
+            if self._question is not None:
+                found[mime_type(shown)]["question"] = self._question.model_dump(mode="json")
+            return found
+        running = not (isinstance(shown, Trace) and shown.ended is not None)
+        live = live_of(self._run)
+        if isinstance(live, LiveTrace):
+            live = live.model_copy(update={"running": running})
+        found = bundle(shown, _with_questions(made, self._run) if running else made, live, "trace", lost)
+        return found | self._widget_view(found[MIME.format("trace")], running)
+
+    def _widget_view(self, snapshot: dict[str, Any], running: bool) -> dict[str, Any]:
+        """One widget for the whole of a background run; it is told of the end, and hears of the rest by itself."""
+        if snapshot["live"] is None:
+            return {}
+        if self._widget is None:
+            self._widget = widget_view(snapshot)
+        elif self._widget and not running:
+            update_widget(self._widget, snapshot)
+        return self._widget
+
+    def _show(self, bundle: dict[str, Any]) -> None:
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=self._id)
+        else:
+            self._handle.update(bundle, raw=True)
+
+    def _later(self) -> None:
+        """Draw once more after an interval: only the kernel's own loop knows when the background is quiet."""
+        if self._cell is None or self._timer is not None:
+            return
+
+        def draw() -> None:
+            self._timer = None
+            self(None)
+
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL, draw)
+
+    def _listen(self) -> None:
+        """Draw again when a question about consent is asked or settled, which leaves no event of its own."""
+        run, home = self._run, running_loop()
+        if run is None or home is None:
+            return
+
+        def heard(question: OpenQuestion, settled: bool) -> None:
+            if question.question.run == run.run_id and not home.is_closed():
+                home.call_soon_threadsafe(redraw)
+
+        def redraw() -> None:
+            self._due = True
+            self._later()
+
+        DESK.listen(heard)
+        run.when_done(lambda: DESK.forget(heard))
+
+
+def _begun(run: BackgroundRun) -> result_objects.Card:
+    """Return what stands in the cell until the run's first event."""
+    facts = (("prompt", run.prompt), ("to stop it", "the returned object's .cancel()"))
+    return result_objects.Card("background", "Started in the background", facts)
+
+
+def _with_questions(made: View, run: BackgroundRun) -> View:
+    """Return the view with what waits for the person's word on top; its text was redacted where it was made."""
+    waiting = tuple(
+        Notice(
+            each.question.excerpt(EXCERPT),
+            "warn",
+            "  or  ".join(
+                f"%reyn approvals {verb} {each.id}"
+                for verb in (
+                    *(choice.verb for choice in each.question.choices if not choice.keeps),
+                    *(["show"] if len(each.question.detail.lines) > EXCERPT else []),
+                )
+            ),
+        )
+        for each in run.pending[:3]
+    )
+    return replace(made, blocks=(*waiting, *made.blocks)) if waiting else made
+
+
+class InPlace:
+    """Shows an object in the place of the one before, at most ten times a second.
+
+    Args:
+        shell: the IPython shell; without a kernel nothing is shown on the way.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._kernel = getattr(shell, "kernel", None) is not None
+        self._handle: Any = None
+        self._drawn = float("-inf")
+
+    def show(self, shown: object) -> None:
+        """Show it now, or leave it out where the last one was only just drawn."""
+        if self._kernel and time.monotonic() - self._drawn >= INTERVAL:
+            self._draw(shown)
+
+    def last(self, shown: T) -> T:
+        """Show what it came to, and give it back."""
+        if self._kernel and self._handle is not None:
+            self._draw(shown)
+            silence(shown)
+        return shown
+
+    def _draw(self, shown: object) -> None:
+        from IPython.display import display
+
+        self._drawn = time.monotonic()
+        made = bundle(shown, view(shown, redact=environment_redaction()))
+        if self._handle is None:
+            self._handle = display(made, raw=True, display_id=uuid.uuid4().hex)
+        else:
+            self._handle.update(made, raw=True)
+
+
+class StudyCard:
+    """Shows one run. A terminal has no card that could be updated, so nothing is shown there."""
+
+    def __init__(self) -> None:
+        self._id = uuid.uuid4().hex
+        self._handle: Any = None
+        self._drawn = float("-inf")
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._drawn >= STUDY_INTERVAL:
+            self._drawn = now
+            self._show(progress)
+
+    def finish(self, summary: RunSummary) -> None:
+        self._show(summary)
+        silence(summary)
+
+    def _show(self, shown: object) -> None:
+        from IPython.display import display
+
+        bundle = mimebundle(shown, redact=environment_redaction())
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=self._id)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def study_card(shell: Any) -> StudyCard | None:
+    """Return a card where a kernel shows the cell, else None."""
+    return StudyCard() if getattr(shell, "kernel", None) is not None else None

@@ -1,0 +1,3 @@
+"""Runs of a session: begun, kept in the background, estimated, replayed, undone."""
+
+from __future__ import annotations
