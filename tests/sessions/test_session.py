@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reyn_jupyter.notebook.displays.mime import mimebundle
 
 import reyn_jupyter as reyn
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.models import server_finder
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.sessions.overviews import session_overview
 from tests.support.waiting import awaited
 
