@@ -86,7 +86,7 @@ def main() -> None:
     variants = variants_of(suite, given.model, given.table, given.only)
     folder = ROOT / "build" / "evidence"
     folder.mkdir(parents=True, exist_ok=True)
-    model = re.sub(r"[^A-Za-z0-9.-]+", "-", given.model)
+    model = re.sub(r"[^A-Za-z0-9.-]+", "-", given.model.removesuffix(".gguf"))
     file = folder / f"{model}-{given.table}.sqlite"
     most = min(given.scenarios or len(suite.scenarios), len(suite.scenarios))
     with reyn.Study(
@@ -101,12 +101,18 @@ def main() -> None:
         report = study.report()
         print(table(report))
         if given.write:
-            page = PAGE.read_text(encoding="utf-8")
-            begin, end = (f"<!-- {given.table}: {place} -->" for place in ("begin", "end"))
-            head, _, rest = page.partition(begin)
-            tail = rest.partition(end)[2]
-            PAGE.write_text(f"{head}{begin}\n{table(report)}\n{end}{tail}", encoding="utf-8")
             study.export(PAGE.parent / "evidence" / f"{file.stem}.parquet")
+            write(file.stem, table(report))
+
+
+def write(name: str, text: str) -> None:
+    """Put a table between its markers in the manual. Raises SystemExit where the page has none for it."""
+    begin, end = (f"<!-- {name}: {place} -->" for place in ("begin", "end"))
+    head, found, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    _, ended, tail = rest.partition(end)
+    if not (found and ended):
+        raise SystemExit(f"The page has no place for this table: put the lines\n{begin}\n{end}\ninto {PAGE}.")
+    PAGE.write_text(f"{head}{begin}\n{text}\n{end}{tail}", encoding="utf-8")
 
 
 def held_out(suite: Suite) -> Suite:

@@ -57,6 +57,19 @@ def test_while_a_model_plans_the_display_says_so(shop: Kernel) -> None:
     assert "[interrupted]" in cell.text and "[running]" not in cell.text
 
 
+def test_an_interrupt_in_the_first_drawing_leaves_nothing_shown_as_running(shop: Kernel) -> None:
+    # The interrupt comes when the page has it, and before the kernel goes on.
+    cell = shop.run(
+        "publisher = get_ipython().display_pub\nworking = publisher.publish\n"
+        "def interrupted(*args, **kwargs):\n"
+        "    publisher.publish = working\n    working(*args, **kwargs)\n    raise KeyboardInterrupt\n"
+        "publisher.publish = interrupted\n"
+        "get_ipython().run_line_magic('reyn', 'dispatch \"hang on\"')"
+    )
+    assert len(cell.outputs) <= 2 and cell.error is not None
+    assert "[interrupted]" in cell.text and "[running]" not in cell.text
+
+
 def test_an_interrupted_dispatch_is_no_longer_shown_as_running(shop: Kernel) -> None:
     cell = shop.run('%reyn dispatch "hang on"', interrupt_at="stuck now")
     assert "--resume last" in str(cell.error)

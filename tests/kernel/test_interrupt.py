@@ -92,5 +92,5 @@ def test_a_view_that_fails_stops_the_run_and_is_said_in_one_line(kernel: Kernel)
         "try:\n    get_ipython().run_line_magic('reyn', 'ask hello')\n"
         "finally:\n    publisher.publish = working"
     )
-    assert cell.error == "OSError: nobody listens any more %reyn debug shows where it happened."
+    assert cell.error == "OSError: nobody listens any more. %reyn debug shows where it happened."
     assert kernel.value("cleaned, session.trace().status") == "(['yes'], 'interrupted')"

@@ -153,8 +153,7 @@ class LiveCard:
         self._due = False
         self._drawn: deque[float] = deque([float("-inf")] * MOST, maxlen=MOST)
         self._timer: Any = None
-        self._handle: Any = None
-        self._id = uuid.uuid4().hex
+        self._place = _DisplayPlace()
         self._cell: contextvars.Context | None = contextvars.copy_context() if background else None
         self._shell = shell
         self._run: BackgroundRun | None = None
@@ -214,7 +213,7 @@ class LiveCard:
     def follow(self, run: BackgroundRun) -> BackgroundRun:
         """Show a background run, now and until it ends, and give it back."""
         self._run = run
-        self._show(self._bundle(_begun(run), None))
+        self._place.draw(self._bundle(_begun(run), None))
         silence(run)
         self._listen()
         return run
@@ -224,9 +223,9 @@ class LiveCard:
         self._due = False
         bundle = self._bundle(trace, tail)
         if self._cell is None:
-            self._show(bundle)
+            self._place.draw(bundle)
         else:
-            self._cell.run(self._show, bundle)
+            self._cell.run(self._place.draw, bundle)
 
     def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
         stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
@@ -259,14 +258,6 @@ class LiveCard:
         elif self._widget and not running:
             update_widget(self._widget, snapshot)
         return self._widget
-
-    def _show(self, bundle: dict[str, Any]) -> None:
-        from IPython.display import display
-
-        if self._handle is None:
-            self._handle = display(bundle, raw=True, display_id=self._id)
-        else:
-            self._handle.update(bundle, raw=True)
 
     def _later(self) -> None:
         """Draw once more after an interval: only the kernel's own loop knows when the background is quiet."""
@@ -322,6 +313,29 @@ def _with_questions(made: View, run: BackgroundRun) -> View:
     return replace(made, blocks=(*waiting, *made.blocks)) if waiting else made
 
 
+class _DisplayPlace:
+    """One output of a cell that is drawn again in its place.
+
+    It counts as drawn before it is: an interrupt on the way leaves nothing on the page that stays as it was.
+    """
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    @property
+    def is_drawn(self) -> bool:
+        return self._handle is not None
+
+    def draw(self, made: dict[str, Any]) -> None:
+        from IPython.display import DisplayHandle
+
+        if self._handle is None:
+            self._handle = DisplayHandle(uuid.uuid4().hex)
+            self._handle.display(made, raw=True)
+        else:
+            self._handle.update(made, raw=True)
+
+
 class InPlace:
     """Shows an object in the place of the one before, at most ten times a second.
 
@@ -331,7 +345,7 @@ class InPlace:
 
     def __init__(self, shell: Any) -> None:
         self._kernel = getattr(shell, "kernel", None) is not None
-        self._handle: Any = None
+        self._place = _DisplayPlace()
         self._drawn = float("-inf")
 
     def show(self, shown: object) -> None:
@@ -341,28 +355,21 @@ class InPlace:
 
     def last(self, shown: T) -> T:
         """Show what it came to, and give it back."""
-        if self._kernel and self._handle is not None:
+        if self._kernel and self._place.is_drawn:
             self._draw(shown)
             silence(shown)
         return shown
 
     def _draw(self, shown: object) -> None:
-        from IPython.display import display
-
         self._drawn = time.monotonic()
-        made = bundle(shown, view(shown, redact=environment_redaction()))
-        if self._handle is None:
-            self._handle = display(made, raw=True, display_id=uuid.uuid4().hex)
-        else:
-            self._handle.update(made, raw=True)
+        self._place.draw(bundle(shown, view(shown, redact=environment_redaction())))
 
 
 class StudyCard:
     """Shows one run. A terminal has no card that could be updated, so nothing is shown there."""
 
     def __init__(self) -> None:
-        self._id = uuid.uuid4().hex
-        self._handle: Any = None
+        self._place = _DisplayPlace()
         self._drawn = float("-inf")
 
     def __call__(self, progress: Progress) -> None:
@@ -376,13 +383,7 @@ class StudyCard:
         silence(summary)
 
     def _show(self, shown: object) -> None:
-        from IPython.display import display
-
-        bundle = mimebundle(shown, redact=environment_redaction())
-        if self._handle is None:
-            self._handle = display(bundle, raw=True, display_id=self._id)
-        else:
-            self._handle.update(bundle, raw=True)
+        self._place.draw(mimebundle(shown, redact=environment_redaction()))
 
 
 def study_card(shell: Any) -> StudyCard | None:

@@ -179,8 +179,6 @@ class Workflows:
         """Run a plan; one with gaps, or one that the policy forbids, does not begin. Raises WorkflowActionError."""
         run_id = str(uuid.uuid4())
         given = {"plan": plan.as_json(), "dry_run": dry, "run_id": run_id}
-        if on_change is not None:
-            on_change(begun_run(plan, "gap check"))
         return self._execute(plan, given, run_id, on_change)
 
     def resume(
@@ -366,8 +364,9 @@ class Workflows:
                 return PlanRun(plan, stored(), tuple(log), "running")
             return None
 
-        begun = begun_run(plan, "gap check" if plan.gaps else "policy check")
-        with ended_in_words(begun, on_change, ended):
+        with ended_in_words(begun_run(plan, "gap check"), on_change, ended):
+            if on_change is not None and not plan.gaps:
+                on_change(begun_run(plan, "policy check"))
             value = self._call("workflow-executor", given, hear)
         if "missing_inputs" in value:  # of a dry run: as it is now
             missing = tuple(MissingInput(**each) for each in value["missing_inputs"])
