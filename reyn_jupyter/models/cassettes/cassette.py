@@ -187,7 +187,7 @@ class CassettePlayer:
         self._replies: dict[str, list[tuple[Response | ModelError, _Recorded]]] = {}
         self._served: dict[str, int] = {}
         self._systems: dict[str | None, str] = {}
-        self._contexts: dict[str | None, int] = {}
+        self._contexts: dict[str | None, int | None] = {}
         self._media: set[Medium] = set()
         self._load(read_events(path, contains_key_shape))
         if not self._replies:
@@ -204,8 +204,9 @@ class CassettePlayer:
                 before = () if whole else stored.get(conversation, ())
                 stored[conversation] = unique_ids((*before, *stored_ids_in(messages)))
                 self._media |= _media_in(messages)
-                if isinstance(context := event.get("context"), int) and context > 0:
-                    self._contexts.setdefault(conversation, context)
+                context = event.get("context")
+                fitted = isinstance(context, int) and context > 0
+                self._contexts.setdefault(conversation, context if fitted else None)
                 for system in message_texts(messages, "system"):
                     self._systems.setdefault(conversation, system)
                 self._requests[event["key"]] = _Recorded(
@@ -251,7 +252,10 @@ class CassettePlayer:
         return view
 
     async def context_length(self) -> int | None:
-        """Return how many tokens the conversation's requests were fitted to, from the first one on that was."""
+        """Return how many tokens the first request of the conversation was fitted to; None where it was not.
+
+        One that only an error told is told by that error again.
+        """
         return self._contexts.get(self._conversation)
 
     @property
