@@ -277,7 +277,7 @@ def test_a_study_is_shown_as_text_and_as_json(capsys: Captured) -> None:
     shown = capsys.readouterr().out
     assert main(["study", "show", "first-steps-simulator", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert "first-steps · 4 trials" in shown and "Provenance" in shown
+    assert "Report on first-steps" in shown and "4 trials" in shown and "Provenance" in shown
     assert found["suite"] == "first-steps" and found["spent"]["trials"] == 4
     (done,) = (
         each for each in found["figures"] if (each["variant"], each["check"]) == ("alone", "task_done")
