@@ -96,6 +96,19 @@ _SENTENCES: dict[RunOutcome, tuple[str, str]] = {
     RunOutcome.NO_ANSWER: ("The run ended without an answer.", "Ask again, or rephrase."),
     RunOutcome.DENIED: ("What the answer needs was denied, so no data was looked at.", ""),
 }
+# What the smallest models do without it, and with it, is measured in the manual's evidence.md.
+_TWO_STEPS = (
+    "A model of this size does more where it chooses an action first: %reyn config router.discovery two_steps"
+)
+_LITTLE_DONE = frozenset(
+    {
+        RunOutcome.WITHOUT_DATA,
+        RunOutcome.CALL_AS_TEXT,
+        RunOutcome.RAN_ON,
+        RunOutcome.NO_ANSWER,
+        RunOutcome.LIMIT,
+    }
+)
 _LOST = "The record stops here: the kernel ended before the run did. What was written is under Details."
 
 
@@ -308,7 +321,16 @@ def _state(trace: Trace, state: CardState, look: Look) -> list[Block]:
         blocks.append(Notice(f"{said} {error}".strip(), tone, hint or advice))
     blocks += [Notice(look.text(note, 400), "warn") for note in (ended.notes if ended else ())[:8]]
     blocks += [Notice(look.text(each, 600), "info") for each in trace.advice[:_ADVICE]]
+    if _needs_two_steps(trace, state):
+        blocks.append(Notice(_TWO_STEPS, "info"))
     return blocks
+
+
+def _needs_two_steps(trace: Trace, state: CardState) -> bool:
+    """Return whether a model from a file did nothing that would help, and chose among all tools at once."""
+    started = trace.started
+    is_from_file = (started.model or "").startswith("local/")
+    return is_from_file and state.outcome in _LITTLE_DONE and started.settings.get("discovery") != "two_steps"
 
 
 def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:

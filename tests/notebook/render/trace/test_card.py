@@ -90,6 +90,23 @@ def test_an_answer_without_data_is_amber_and_says_so_in_words() -> None:
     assert "nothing here was checked" in text_of(trace(answer="The mean is 30.00."))
 
 
+@pytest.mark.parametrize(
+    ("model", "discovery", "is_told"),
+    [
+        ("local/smollm2", "prompt", True),
+        ("local/smollm2", "two_steps", False),
+        ("openai/gpt-4o", "prompt", False),
+    ],
+)
+def test_a_model_from_a_file_that_looked_at_nothing_is_sent_to_two_steps(
+    model: str, discovery: str, is_told: bool
+) -> None:
+    run = trace(answer="def mean(…)", model=model, settings={"discovery": discovery})
+    assert ("%reyn config router.discovery two_steps" in text_of(run)) == is_told
+    found = trace(call(1, "f__x", invoked("f__x")), model=model, settings={"discovery": discovery})
+    assert "two_steps" not in text_of(found)
+
+
 def test_estimated_tokens_and_costs_say_that_they_are() -> None:
     events = [started(real=True), asked(1), said(1, estimated=True, cost=0.0031, completion_tokens=40)]
     facts = facts_of(Trace.from_events(events))
