@@ -21,6 +21,7 @@ from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
+from reyn_jupyter.sessions.blob_lookup import BlobNotNamedError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
 from reyn_jupyter.sessions.runs.undo import NothingToUndoError, UndoDeclinedError
 from reyn_jupyter.support.text import shorten
@@ -29,6 +30,7 @@ _MODEL_OPTION = re.compile(r"(?:^|\s)(?:-m|--model)(?:\s+|=)([^\s\"']+)")
 
 # Errors whose own words are for the person; any other one is named by its type.
 PLAIN = (
+    BlobNotNamedError,
     ConfigError,
     PatternError,
     StateError,

@@ -38,5 +38,6 @@ def blob_named(parts: Parts, wanted: str) -> Blob:
         return Blob(found[0], store)
     if found:
         raise BlobNotNamedError(f"{said!r} is in the ids of {len(found)} blobs; give more of it", said)
-    there = ", ".join(f"…{info.id[-12:]}" for info in infos[-3:]) or "there is none yet"
-    raise BlobNotNamedError(f"no blob has {said!r} in its id; the last ones: {there}", said)
+    last = ", ".join(f"…{info.id[-12:]}" for info in infos[-3:])
+    there = f"the last ones: {last}" if last else "there is none yet"
+    raise BlobNotNamedError(f"no blob has {said!r} in its id; {there}", said)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.sessions import current
 
 Run = Callable[[str], str]
@@ -53,7 +54,7 @@ Run = Callable[[str], str]
         ("%reyn ask --max-steps 0 x", "--max-steps cannot be '0': it must be at least 1."),
         ("%reyn search", "Search for what?"),
         ("%reyn search x --category fiel", "Unknown category 'fiel'; the nearest is 'file'."),
-        ("%reyn inspect x", "No blob has 'x' in its id. %reyn blobs lists them."),
+        ("%reyn inspect x", "No blob has 'x' in its id; there is none yet. %reyn blobs lists what is stored."),
         ("%reyn trace", "There is no run yet. Try: %reyn ask"),
         ("%reyn undo", "No run here has changed a file or this notebook."),
         ("%reyn diff 1", "There is no run yet."),
@@ -127,6 +128,13 @@ def test_a_prompt_reaches_the_model_letter_by_letter(run: Run, prompt: str) -> N
     model = current.session().parts.model = ScriptedModel(otherwise="Fine.")
     run(f"%%reyn\n{prompt}")
     assert model.requests[-1].messages[-1].content == prompt
+
+
+def test_a_part_that_more_than_one_blob_has_in_its_id_is_said_to_be_too_short(run: Run) -> None:
+    store = current.session().parts.services.blobs
+    store.put(Text("one"))
+    part = str(store.put(Text("two")).id)[:6]  # the hour, which is the same for both
+    assert run(f"%reyn inspect {part}").startswith(f"'{part}' is in the ids of 2 blobs; give more of it.")
 
 
 def test_a_message_ends_before_its_hint_begins(run: Run) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Annotated
 
-from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.magic_line import completers
 from reyn_jupyter.notebook.magic_line.options import Options, Positional
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
@@ -23,13 +21,12 @@ class InspectOptions(Options):
 
 def run(context: Context, options: InspectOptions) -> Inspection:
     session = context.session
-    wanted = options.blob
-    with suppress(BlobNotFoundError):  # a blob of another kind of store is known by its whole id alone
-        wanted = session.blob(wanted).id
-    if wanted == options.blob:
-        wanted = wanted.removeprefix("[").removesuffix("]").removeprefix("blob:").removeprefix("@")
-    if not is_blob_id(wanted):
-        raise ReynError(f"No blob has {wanted!r} in its id.", "%reyn blobs lists them.")
+    try:
+        wanted = session.blob(options.blob).id
+    except BlobNotFoundError:  # a blob of another kind of store is known by its whole id alone
+        wanted = options.blob.removeprefix("[").removesuffix("]").removeprefix("blob:").removeprefix("@")
+        if not is_blob_id(wanted):
+            raise
     return session.inspect(wanted, options.selector)
 
 
