@@ -197,9 +197,8 @@ class StudyParts:
         spec, judges = self.spec(), self.judges_now()
         counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
                                  "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
-        elsewhere = self.store.rows(
-            "PRAGMA data_version"
-        )  # moves with what another connection stored, verdicts too
+        # Moves with what another connection stored, verdicts too.
+        elsewhere = self.store.rows("PRAGMA data_version")
         stamp = (counts, elsewhere, spec.code, dict(spec.catalogs), dict(spec.stamps), judges)
         if self._gathered is None or self._gathered[0] != stamp:
             self._gathered = (stamp, load_trials(self.store, spec, judges))

@@ -199,9 +199,8 @@ async def models_server(root: str, key: str | None = None) -> AsyncIterator[Mode
     trust = True if root.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     headers: dict[bytes, bytes] = {b"Accept-Encoding": b"identity"}
     if key:
-        headers[b"Authorization"] = f"Bearer {key}".encode(
-            "utf-8", "replace"
-        )  # httpx takes no text beyond ASCII
+        # As bytes, since httpx takes no text beyond ASCII.
+        headers[b"Authorization"] = f"Bearer {key}".encode("utf-8", "replace")
     async with httpx.AsyncClient(
         trust_env=False, follow_redirects=False, timeout=60, headers=headers, verify=trust
     ) as client:

@@ -27,7 +27,7 @@ INVOKE = "invoke_action"
 
 _LONGEST = 200_000  # characters of a text that is read
 _LONGEST_CODE = 20_000  # characters of Python's calls
-_MOST_TAGS = 200  # that are looked at in one text; of a text that is calls as a whole, the calls
+_MOST_TAGS = 200  # that are looked at in one text, and calls of a text that is nothing but calls
 _TAG = re.compile(re.escape(OPEN) + r"\s*")
 _CLOSED = re.compile(r"\s*" + re.escape(CLOSE))
 _OPENED_FENCE = re.compile(r"```\w*[ \t]*(\n|$)")

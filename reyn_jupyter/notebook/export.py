@@ -190,7 +190,8 @@ def _entries(objects: tuple[object, ...], title: str | None) -> tuple[list[PageE
         limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
         snapshot = to_snapshot(made, current.SESSION_ID, live if answers else None, limit)
         question = _title(each)
-        heading = question if question != (title or (shown[0] if shown else question)) else ""
+        page_heading = title or next(iter(shown), question)
+        heading = question if question != page_heading else ""
         entries.append(PageEntry(snapshot, to_html(made), answers, heading))
         shown.append(question or made.title)
     return entries, shown

@@ -79,10 +79,10 @@ class Orchestrator:
 
     async def cover(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with what serves each of its steps now, its gaps, and the inputs that are not there."""
-        covered = await self._served(plan)
+        covered = await self._cover_steps(plan)
         return await asyncio.to_thread(self._with_missing_inputs, covered)
 
-    async def _served(self, plan: WorkflowPlan) -> WorkflowPlan:
+    async def _cover_steps(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with what serves each of its steps now, and with its gaps."""
         return await asyncio.to_thread(
             cover,
@@ -151,7 +151,7 @@ class Orchestrator:
                 continue
             seen.add(name.entry)
             steps = self._library.workflow(name.entry).steps
-            inner = await self._served(WorkflowPlan(name.entry, steps=steps))
+            inner = await self._cover_steps(WorkflowPlan(name.entry, steps=steps))
             found += [
                 PolicyViolation(
                     outer.step_id,

@@ -137,9 +137,8 @@ def test_without_an_event_a_view_hears_nothing(engine: Engine) -> None:
     seen: list[object] = []
     began = time.monotonic()
     engine.run(asyncio.sleep(0.25), seen.append)
-    assert (
-        len(seen) <= time.monotonic() - began
-    )  # a busy machine may let a second pass, and then its clock goes on
+    # A busy machine may let a second pass, and then the clock of the view goes on.
+    assert len(seen) <= time.monotonic() - began
 
 
 def test_a_view_that_fails_cancels_the_run_and_shows_its_error(engine: Engine) -> None:

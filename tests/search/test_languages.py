@@ -199,6 +199,6 @@ def test_only_a_model_for_english_asks_for_english() -> None:
 )
 def test_the_language_of_a_long_text_is_told_in_no_time(text: str) -> None:
     is_english("Load the model first.")
-    began = time.perf_counter()
+    began = time.process_time()
     is_english(text)
-    assert time.perf_counter() - began < 10  # milliseconds on a machine at rest
+    assert time.process_time() - began < 2  # milliseconds are usual

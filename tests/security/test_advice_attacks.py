@@ -150,6 +150,6 @@ def test_a_call_within_a_call_puts_no_words_into_advice(workspace: Path) -> None
     "text", ["%reyn x. " + "(" * 200_000, "a: b (" * 50_000 + " %reyn", "x; " * 200_000 + "%reyn"]
 )
 def test_a_long_text_is_split_in_no_time(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     split_advice(text)
-    assert time.perf_counter() - began < 10  # a tenth of a second on a machine at rest
+    assert time.process_time() - began < 2  # a twentieth of a second is usual

@@ -24,9 +24,8 @@ from tests.support.waiting import clock_of, until
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(
-        backoff, "FIRST", 100.0
-    )  # what is not yet tried again is not, however slow the machine
+    # What is not to be tried again yet is not, however slow the machine.
+    monkeypatch.setattr(backoff, "FIRST", 100.0)
     station.reset()
     yield
     station.reset()

@@ -142,8 +142,8 @@ class Comparison:
     @property
     def end_of_scale(self) -> Literal["floor", "ceiling", ""]:
         """The end of the suite's scale at which both variants lie, so that it cannot tell them apart; "" where they
-        lie between, for numbers, and where too few scenarios were tried. Two that never passed are put on the floor
-        however few there were, and `is_early` where so few say nothing of others."""
+        lie between, for numbers, and where too few scenarios were tried. Two that never passed count as on the floor
+        from two scenarios on; `is_early` says where these are too few to speak of others."""
         rates = [each for each in (self.difference.a, self.difference.b) if isinstance(each, Rate)]
         if len(rates) < 2 or self.difference.scenarios < 2:
             return ""

@@ -41,7 +41,7 @@ class Launch(Protocol):
     def end(self, process: asyncio.subprocess.Process) -> None:
         """Kill the command with every process that it started; it need not run any more."""
 
-    async def gone(self) -> None:
+    async def wait_until_gone(self) -> None:
         """Wait, once the launched process has ended, until nothing that the command started is left."""
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ async def read_to_end(descriptor: int) -> bytes:
     return bytes(pieces)
 
 
-async def ended(process: int) -> None:
+async def wait_for_end(process: int) -> None:
     """Return once a process has ended that a descriptor stands for, whoever its parent is; several may wait."""
     loop = asyncio.get_running_loop()
     over = asyncio.Event()

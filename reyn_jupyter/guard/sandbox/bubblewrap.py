@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 
-from reyn_jupyter.guard.sandbox.backend import ended, file_of, read_to_end
+from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end, wait_for_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.probe import probe_problem
@@ -167,11 +167,11 @@ class BubblewrapLaunch:
             process.kill()
         self._give_back()
 
-    async def gone(self) -> None:
+    async def wait_until_gone(self) -> None:
         # bubblewrap ends with its command, and does not wait for what that left: the system kills it then, in its own
         # time. The first process of a namespace ends last.
         if self._first >= 0:
-            await ended(self._first)
+            await wait_for_end(self._first)
 
     def close(self) -> None:
         first, self._first = self._first, -1

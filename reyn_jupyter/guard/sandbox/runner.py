@@ -90,7 +90,7 @@ class SandboxedProgram:
                 await self._kill_and_wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE):
-                    await self._launch.gone()
+                    await self._launch.wait_until_gone()
         finally:
             self._launch.close()
 

@@ -92,7 +92,7 @@ class SupervisedLaunch:
     def end(self, process: asyncio.subprocess.Process) -> None:
         self.let_go()
 
-    async def gone(self) -> None:
+    async def wait_until_gone(self) -> None:
         """Do nothing: the launcher ends last."""
 
     def let_go(self) -> None:

@@ -124,6 +124,7 @@ class GcResult:
 
     @classmethod
     def of(cls, infos: Sequence[BlobInfo]) -> GcResult:
+        """Return the result of removing these blobs."""
         return cls(tuple(info.id for info in infos), sum(info.size for info in infos))
 
 

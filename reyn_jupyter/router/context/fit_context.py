@@ -225,9 +225,8 @@ class ContextFitter:
             tools: those that are offered, which take room too.
         """
         if self.length is None and not self._asked:
-            self._asked = (
-                True  # its server may only just start: who could not say is asked again in the next turn
-            )
+            # Once a turn: its server may only just start, so who could not say is asked again in the next one.
+            self._asked = True
             self._known.lengths[self._name] = await context_length_of(self._model)
         self._tools, self._places = tools.tokens, (turn, turn + own)
         return self._fit([self._short.get(place, message) for place, message in enumerate(messages)])

@@ -143,9 +143,8 @@ class _Numbers:
 
     def __init__(self, known: frozenset[float], said: str) -> None:
         self._known, self._said = known, said
-        self._rounded: dict[
-            int, frozenset[float]
-        ] = {}  # digits behind the point → the numbers, and per cent, so
+        # Digits behind the point → the numbers rounded to them, and so as per cent.
+        self._rounded: dict[int, frozenset[float]] = {}
 
     def has(self, number: str) -> bool:
         """Return whether a number of an answer is among them, is one rounded, or needs no support."""

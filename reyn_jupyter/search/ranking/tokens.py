@@ -29,9 +29,8 @@ _SEPARATING = bytes(_BREAKS)
 _PIECE = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|\d+|[^\W\d_a-zA-Z{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 )
-MOST_PARTS = (
-    256  # of a request that are looked up: more say no more, and a model of meaning takes time for each
-)
+# Parts of a request that are looked up: more say no more, and a model of meaning takes time for each.
+MOST_PARTS = 256
 _PART = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]{{1,8}}|\S")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _stemming = threading.Lock()

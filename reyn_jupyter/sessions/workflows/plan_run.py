@@ -53,7 +53,7 @@ def begun_run(plan: WorkflowPlan, phase: DispatchPhase) -> PlanRun:
 
 
 @contextmanager
-def ended_in_words(
+def report_end(
     begun: PlanRun, on_change: OnChange | None, latest: Callable[[], PlanRun | None] = lambda: None
 ) -> Iterator[None]:
     """Tell of a block as it begins, and, where it raises, how that left the run: nothing stays shown as running."""

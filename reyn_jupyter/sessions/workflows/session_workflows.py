@@ -19,7 +19,7 @@ from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
 from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun, map_workflow
-from reyn_jupyter.sessions.workflows.plan_run import OnChange, PlanRun, begun_run, ended_in_words
+from reyn_jupyter.sessions.workflows.plan_run import OnChange, PlanRun, begun_run, report_end
 from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 from reyn_jupyter.support.text import count, nearest, shorten
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id
@@ -171,7 +171,7 @@ class Workflows:
             WorkflowActionError: it cannot be planned, or not be run.
         """
         asked = WorkflowPlan("", request_text=text, request_inputs=inputs or {})
-        with ended_in_words(begun_run(asked, "planning"), on_change):
+        with report_end(begun_run(asked, "planning"), on_change):
             plan = self.plan(text, inputs, llm=llm)
         return self.execute(plan, dry=dry, on_change=on_change)
 
@@ -364,7 +364,7 @@ class Workflows:
                 return PlanRun(plan, stored(), tuple(log), "running")
             return None
 
-        with ended_in_words(begun_run(plan, "gap check"), on_change, ended):
+        with report_end(begun_run(plan, "gap check"), on_change, ended):
             if on_change is not None and not plan.gaps:
                 on_change(begun_run(plan, "policy check"))
             value = self._call("workflow-executor", given, hear)

@@ -40,8 +40,7 @@ def trusted_workflows(parts: Parts) -> tuple[tuple[str, str], ...]:
             steps = ", ".join(step.operation for step in file.workflow.steps)
             facts.append((file.file, f"runs {steps}"))
     for name in tuple(parts.trust.unseen()):
-        parts.trust.trust(
-            b"", name
-        )  # it cannot be used, and no content of it is trusted; it does not wait any more
+        # It cannot be used, and no content of it is trusted; it does not wait any more.
+        parts.trust.trust(b"", name)
         facts.append((name, "cannot be used: %reyn utilities --validate and %reyn workflow say why"))
     return tuple(facts)

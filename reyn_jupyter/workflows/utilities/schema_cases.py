@@ -149,6 +149,7 @@ class SchemaCases:
         return found
 
     def constant(self, value: Any) -> SchemaParts:
+        """Return what only one value fits."""
         schema = {"const": value}
         self._kept.append(schema)
         return (SchemaPart(schema, None),)
@@ -273,11 +274,8 @@ class SchemaCases:
                 )
             engine = self._engines[key]
             return None if engine is None else engine.is_valid(value)
-        except (
-            ValueError,
-            jsonschema_rs.ValidationError,
-        ):  # a pattern that it does not know, half a character
-            return None
+        except (ValueError, jsonschema_rs.ValidationError):
+            return None  # a pattern that it does not know, half a character
 
 
 def _product(left: list[SchemaParts], right: list[SchemaParts]) -> list[SchemaParts]:
@@ -307,6 +305,7 @@ def listed_values(schema: Mapping[str, Any]) -> Sequence[Any] | None:
 
 
 def kind_of(value: Any) -> str:
+    """Return the type of a JSON value; 2.0 is an integer, as JSON Schema has it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -344,6 +343,7 @@ def lower_bounds(case: SchemaCase) -> list[tuple[float, bool]]:
 
 
 def upper_bounds(case: SchemaCase) -> list[tuple[float, bool]]:
+    """Return the greatest numbers of a case, and whether they themselves are left out."""
     found = [(each, False) for each in case.all_of("maximum")]
     found += [(each, True) for each in case.all_of("exclusiveMaximum")]
     if case.kind == "integer":
@@ -352,6 +352,7 @@ def upper_bounds(case: SchemaCase) -> list[tuple[float, bool]]:
 
 
 def least(bounds: Iterable[float]) -> int:
+    """Return the least of some bounds; without one, more than any length."""
     return int(min(bounds, default=1 << 62))
 
 
@@ -370,4 +371,5 @@ def stands_alone(schema: Any) -> bool:
 
 
 def schema_text(value: Any) -> str:
+    """Return a schema as JSON that is the same for equal schemas."""
     return json.dumps(value, sort_keys=True)

@@ -112,7 +112,7 @@ def inclusion_faults(
 
 
 class _Inclusion:
-    """One question, with what it has spent."""
+    """One question, with what was asked on the way to its answer."""
 
     def __init__(self, words: InclusionWords) -> None:
         self._words = words

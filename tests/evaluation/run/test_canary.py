@@ -102,9 +102,8 @@ def test_each_variant_begins_with_one_trial_alone() -> None:
             explicit = "MUST" in request.messages[0].content
             running[explicit] += 1
             most[explicit].append(running[explicit])
-            if (
-                len(most[explicit]) > 2
-            ):  # a trial waits until three are under way, so that none is over before
+            # A trial waits until three are under way, so that none is over before.
+            if len(most[explicit]) > 2:
                 await awaited(lambda: max(most[explicit]) > 2)
             running[explicit] -= 1
             return Response("Done.", usage=Usage(1, 1))

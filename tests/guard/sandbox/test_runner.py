@@ -236,9 +236,8 @@ def test_kill_9_of_the_kernel_leaves_no_child(sandbox: Sandbox) -> None:
     with started(OWNER, sandbox.name, marker) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "started\n"
-        until(
-            lambda: len(_running(marker)) >= 2
-        )  # a process that becomes another program has no words for a moment
+        # A process that becomes another program has no words for a moment.
+        until(lambda: len(_running(marker)) >= 2)
         children = [each.pid for each in psutil.Process(owner.pid).children(recursive=True)]
         folders = [
             path
