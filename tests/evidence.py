@@ -27,10 +27,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
 SUITE, BASE = "first-steps", "alone"
 HELPS, SIZES = TABLES = ("helps", "sizes")
-AS_IT_IS = (
-    "two-steps-stop",
-    "forced",
-)  # beside the base, in the table of sizes: variants without more actions
+# Variants without more actions that stand in the table of sizes too, beside the base.
+AS_IT_IS = ("two-steps-stop", "forced")
 # Scenarios whose trials were read while the harness was mended: what it does on these says little about others.
 MENDED_ON = frozenset(
     {
