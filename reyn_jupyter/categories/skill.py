@@ -26,6 +26,7 @@ from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.brief_result import in_brief
 from reyn_jupyter.runtime.services import FileChange, Services, ToolContext
+from reyn_jupyter.support.text import tells_to_type
 from reyn_jupyter.workflows.execution.executor import ExecutionEvent
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
 from reyn_jupyter.workflows.orchestrator import UTILITY, Orchestrator, with_inputs
@@ -188,7 +189,9 @@ class _Skills:
             plan = await (await Orchestrator.open(self._library, context)).plan(
                 args["text"], args.get("inputs") or {}, use_model=args.get("llm", True)
             )
-        return in_brief(_told(plan.as_json(), context), _told(to_text(plan), context, ours=True), context)
+        value = plan.as_json()
+        told = _advisor(value, context)
+        return in_brief(_told(value, told), told(to_text(plan)), context)
 
     async def detect(self, args: Arguments, context: ToolContext) -> object:
         with as_action_errors():
@@ -199,7 +202,8 @@ class _Skills:
             "gaps": [gap.as_json() for gap in plan.gaps],
             "plan": plan.as_json(),
         }
-        return in_brief(_told(value, context), _told(to_text(plan), context, ours=True), context)
+        told = _advisor(value, context)
+        return in_brief(_told(value, told), told(to_text(plan)), context)
 
     async def judge(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
         with as_action_errors():
@@ -207,9 +211,11 @@ class _Skills:
             policy = self._library.policy()
             plan = await orchestrator.cover(read_plan(args["plan"]))
             found = await orchestrator.violations(plan, policy)
+        violations = [each.as_json() for each in found]
+        told = _advisor([plan.as_json(), violations], context)
         return {
             "status": "blocked_by_policy" if found else "allowed",
-            "violations": _told([each.as_json() for each in found], context),
+            "violations": _told(violations, told),
             "policy": policy.policy.as_json(),
             "sources": list(policy.sources),
         }
@@ -226,9 +232,11 @@ class _Skills:
                 dry=args.get("dry_run", False),
                 on_event=_reporter(context, len(plan.steps)),
             )
-        value = _told(run.as_json(), context)
+        value = run.as_json()
+        told = _advisor({**value, "text": ""}, context)
+        value = _told(value, told)
         if not any(step.get("attempts") for step in value["steps"]):  # no program has said anything
-            value["text"] = context.without_advice(value["text"])
+            value["text"] = told(value["text"])
         return in_brief(value, value["text"], context)
 
     async def scaffold(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
@@ -274,17 +282,44 @@ class _Skills:
 
 
 # What is said of a plan or a run in words of ours; everything else may be a program's, or of whoever wrote the plan.
-_OURS = frozenset({"hint", "reason", "reason_message", "notes"})
+_OURS = frozenset({"hint", "reason", "reason_message", "why", "notes"})
+# What holds others' values alone, whatever their keys are called.
+_THEIRS = frozenset({"inputs", "request_inputs", "outputs", "capability_contract", "proposed_input_schema",
+                     "proposed_output_schema"})  # fmt: skip
 
 
-def _told(value: Any, context: ToolContext, *, ours: bool = False) -> Any:
-    """Return a plan or a run as its caller is told it: what is said of it, for a model without advice for people."""
-    if isinstance(value, str):
-        return context.without_advice(value) if ours else value
+def _advisor(value: Any, context: ToolContext) -> Callable[[str], str]:
+    """Return what takes advice for people out of what is said of a plan or a run, for a model.
+
+    Where others' words in it hold such a line, everything stays whole: what is said may quote them.
+    """
+    return str if tells_to_type(_others_words(value)) else context.without_advice
+
+
+def _others_words(value: Any) -> Any:
+    """Return what of a plan or a run is in others' words."""
     if isinstance(value, list | tuple):
-        return [_told(each, context, ours=ours) for each in value]
+        return [_others_words(each) for each in value]
     if isinstance(value, dict):
-        return {key: _told(each, context, ours=key in _OURS) for key, each in value.items()}
+        return {
+            key: each if key in _THEIRS else _others_words(each)
+            for key, each in value.items()
+            if key not in _OURS
+        }
+    return value
+
+
+def _told(value: Any, told: Callable[[str], str], *, ours: bool = False) -> Any:
+    """Return a plan or a run as its caller is told it, see `_advisor`."""
+    if isinstance(value, str):
+        return told(value) if ours else value
+    if isinstance(value, list | tuple):
+        return [_told(each, told, ours=ours) for each in value]
+    if isinstance(value, dict):
+        return {
+            key: each if key in _THEIRS else _told(each, told, ours=key in _OURS)
+            for key, each in value.items()
+        }
     return value
 
 

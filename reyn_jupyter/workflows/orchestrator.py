@@ -289,7 +289,8 @@ class Orchestrator:
     def _with_missing_inputs(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with the files that its steps are to read and that are not there.
 
-        A step that waits for another one is left out: what it reads may be made by then.
+        A step that waits for another one is left out: what it reads may be made by then. So is a file that the caller
+        may not read without a question: whether it is there is for the step to find out.
         """
         missing, workspace = [], self._context.workspace
         for step in plan.steps:
@@ -305,7 +306,8 @@ class Orchestrator:
                 continue
             for place, text in named.items():
                 with suppress(WorkspaceError):  # it is no path, which the step says itself
-                    if not (workspace.root / workspace.place(text)).exists():
+                    found = workspace.place(text)
+                    if not (workspace.root / found).exists() and self._context.may_read(found):
                         said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
                         missing.append(MissingInput(step.step_id, place, said))
         return replace(plan, missing_inputs=tuple(missing))

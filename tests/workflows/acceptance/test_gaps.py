@@ -20,6 +20,7 @@ from tests.workflows.acceptance.workshop import (
     needs,
     opened,
     plan_of,
+    skill_call,
     step,
     steps_of,
 )  # fmt: skip
@@ -266,3 +267,28 @@ def test_a_tool_whose_result_is_not_what_it_declares_has_failed(logs: Workshop) 
     assert made.ok, made.payload
     run = logs.execute(step("a", "no.body", {}))
     assert run["status"] == "execution_failed" and "output schema" in str(steps_of(run)["a"]["error"])
+
+
+@pytest.mark.parametrize("rule", ["deny", "ask"])
+def test_no_plan_says_whether_a_file_is_there_that_the_model_may_not_read(
+    workshop: Workshop, rule: str
+) -> None:
+    made = Workshop(workshop.root, {"permissions": {rule: ["file__read(private/**)"]}})
+    takes = closed(file={"type": "string", "format": "readable-path"})
+    made.add("convert", capabilities=["video.convert"], input_schema=takes)
+    made.text("private/there.txt", "a secret")
+    kinds = [("path", {"action": "file__read"}), ("file", {"capability": "video.convert"})]
+    steps = [
+        step(f"{name}-{key}", inputs={key: f"private/{name}.txt"}, **operation)
+        for name in ("there", "gone")
+        for key, operation in kinds
+    ]
+    plan = plan_of(*steps, step("public", action="file__read", inputs={"path": "gone.txt"}))
+    for asked in (
+        skill_call("gap-detector", plan=plan),
+        skill_call("workflow-executor", plan=plan, dry_run=True),
+    ):
+        _, told = made.turn(asked)
+        assert "there is no file or folder 'gone.txt'" in told, told
+        assert "folder 'private/" not in told
+    made.close()
