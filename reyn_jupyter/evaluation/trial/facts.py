@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import pydantic_core
@@ -23,9 +22,10 @@ from reyn_jupyter.runtime.record.trace import Trace
 NOT_THE_VARIANT = f"the variant was not in force: {NOT_FORCED}"
 LONGEST_WRAPPER = 200  # characters
 LONGEST_ERROR = 500  # characters
-MOST_INNER = 200  # calls that one call made in turn
+MOST_INNER = 200  # calls that one call made in turn, beside the first one of each action
 _OVERFLOW = "context_too_long"
 _LISTING = frozenset({"list_actions", "search_actions"})
+_LOOKS = frozenset(WRAPPERS) - {"invoke_action"}  # a peer's; what one describes is not called
 
 
 def call_facts(trace: Trace, distractors: Collection[str] = ()) -> tuple[CallFact, ...]:
@@ -40,10 +40,27 @@ def call_facts(trace: Trace, distractors: Collection[str] = ()) -> tuple[CallFac
 
 
 def _inner_facts(run: Trace | None, distractors: Collection[str]) -> tuple[CallFact, ...]:
-    """Return the calls of an inner run, and of those inside it, that worked."""
-    runs = () if run is None else (run, *run.all_inner)
-    worked = (call for each in runs for call in each.calls if call.ok and call.resolved.name)
-    return tuple(_call(call, distractors) for call in islice(worked, MOST_INNER))
+    """Return the calls of an inner run, and of those inside it, that worked; equal ones once.
+
+    Of each action the first call is among them, however many others came before it.
+    """
+    found: list[CallFact] = []
+    named, seen, room = set[str](), set[tuple[str, str]](), MOST_INNER
+    for call in () if run is None else (each for inner in (run, *run.all_inner) for each in inner.calls):
+        name = call.resolved.name
+        if not call.ok or name is None or call.resolved.wrapper in _LOOKS:
+            continue
+        if name in named and not room:
+            continue
+        fact = _call(call, distractors)
+        key = name, repr(fact.args)
+        if key in seen:
+            continue
+        room -= name in named
+        named.add(name)
+        seen.add(key)
+        found.append(fact)
+    return tuple(found)
 
 
 def denied_actions(trace: Trace) -> tuple[str, ...]:

@@ -57,8 +57,8 @@ class CallFact(FrozenModel):
         code: the action's own name for that error, where it gave one.
         listed: the names that its answer listed, for listings, searches and the gate.
         distractor: whether the action is one that the variant's `catalog_size` added to the scenario's.
-        inner: the calls that its action made in turn and that worked, at any depth (the steps of a workflow), 200 at
-            most.
+        inner: the calls that its action made in turn and that worked, at any depth (the steps of a workflow): equal
+            ones once, the first of each action, and 200 more at most.
     """
 
     step: int
