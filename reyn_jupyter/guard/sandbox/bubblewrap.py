@@ -144,7 +144,9 @@ class BubblewrapLaunch:
             raise SandboxError("bubblewrap could not make the sandbox") from None
         import resource  # not everywhere, and the category is loaded there all the same
 
-        with suppress(OSError):  # a Linux before 5.3; or it ended meanwhile
+        with suppress(
+            OSError, AttributeError
+        ):  # a Linux before 5.3, or a Python made for one; or it ended meanwhile
             self._first = os.pidfd_open(inside)
         self._count = count_processes(self._limits.processes)
         with suppress(ProcessLookupError):  # it ended meanwhile
@@ -161,8 +163,11 @@ class BubblewrapLaunch:
 
     def end(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None and self._inside:
-            with suppress(ProcessLookupError):
-                os.kill(self._inside, signal.SIGKILL)  # the first of its namespace, with which all others end
+            with suppress(ProcessLookupError):  # the first of its namespace, with which all others end
+                if self._first >= 0:  # the number may be another one's by now
+                    signal.pidfd_send_signal(self._first, signal.SIGKILL)
+                else:
+                    os.kill(self._inside, signal.SIGKILL)
         with suppress(ProcessLookupError):
             process.kill()
         self._give_back()
@@ -174,7 +179,7 @@ class BubblewrapLaunch:
             await wait_for_end(self._first)
 
     def close(self) -> None:
-        first, self._first = self._first, -1
+        first, self._first, self._inside = self._first, -1, 0
         if first >= 0:
             os.close(first)
         self._give_back()

@@ -17,7 +17,7 @@ import pytest
 
 from reyn_jupyter.guard.sandbox import Confinement, Sandbox, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.backend import SandboxBackend
-from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
+from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap, BubblewrapLaunch
 from reyn_jupyter.guard.sandbox.landlock import Landlock
 from reyn_jupyter.support.secret import Secret
 from tests.support.processes import is_gone, started
@@ -49,6 +49,30 @@ async def test_a_command_reads_its_folder_writes_where_it_may_and_says_what_held
     assert (place.folder / "out" / "made.txt").read_text(encoding="ascii") == "given"
     assert result.backend == sandbox.name
     assert "system calls filtered" in result.isolation
+
+
+async def test_a_python_that_knows_no_descriptors_of_processes_runs_commands_and_ends_them(
+    sandbox: Sandbox, place: Confinement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((os, "pidfd_open"), (signal, "pidfd_send_signal")):  # as those of conda are made
+        monkeypatch.delattr(module, name, raising=False)
+    assert (await sandbox.run(["true"], place)).status == "ok"
+    assert (await sandbox.run(["sleep", "600"], place, SandboxLimits(seconds=0.5))).status == "timeout"
+
+
+async def test_no_other_process_is_killed_that_has_the_number_of_one_that_ended(place: Confinement) -> None:
+    backend = Bubblewrap()
+    if (problem := backend.problem()) is not None:
+        pytest.skip(problem)
+    other = await asyncio.create_subprocess_exec("sleep", "600")
+    program = await Sandbox(backend).open(["sleep", "600"], place)
+    launch = program._launch
+    assert isinstance(launch, BubblewrapLaunch)
+    launch._inside = other.pid  # what the system does with numbers
+    await program.end()
+    assert other.returncode is None and psutil.pid_exists(other.pid)
+    other.kill()
+    assert await other.wait() == -signal.SIGKILL
 
 
 async def test_the_environment_is_clean_but_for_what_was_given(
