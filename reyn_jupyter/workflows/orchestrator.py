@@ -8,9 +8,10 @@ plan as a whole was.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.action import Effect, EffectKind
@@ -34,7 +35,7 @@ from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step,
 from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
-from reyn_jupyter.workflows.planning.plan import MissingInput, WorkflowPlan
+from reyn_jupyter.workflows.planning.plan import MOST_MISSING_INPUTS, MissingInput, WorkflowPlan
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
 from reyn_jupyter.workflows.planning.references import resolve_inputs
 from reyn_jupyter.workflows.planning.router import plan_request
@@ -292,7 +293,11 @@ class Orchestrator:
         A step that waits for another one is left out: what it reads may be made by then. So is a file that the caller
         may not read without a question: whether it is there is for the step to find out.
         """
-        missing, workspace = [], self._context.workspace
+        missing = tuple(islice(self._missing_inputs(plan), MOST_MISSING_INPUTS))
+        return replace(plan, missing_inputs=missing)
+
+    def _missing_inputs(self, plan: WorkflowPlan) -> Iterator[MissingInput]:
+        workspace = self._context.workspace
         for step in plan.steps:
             if step.needed_steps:
                 continue
@@ -309,8 +314,7 @@ class Orchestrator:
                     found = workspace.place(text)
                     if not (workspace.root / found).exists() and self._context.may_read(found):
                         said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
-                        missing.append(MissingInput(step.step_id, place, said))
-        return replace(plan, missing_inputs=tuple(missing))
+                        yield MissingInput(step.step_id, place, said)
 
     def _knows(self, action: str) -> bool:
         catalog, name = self._context.services.catalog(), _parsed(action)

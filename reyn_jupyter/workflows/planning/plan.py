@@ -39,6 +39,7 @@ GapReason = Literal["no_capability_match", "schema_incompatible", "low_confidenc
 PlanStatus = Literal["complete", "partial-complete", "unroutable"]
 Priority = Literal["high", "medium", "low"]
 MOST_PLAN_STEPS = 1_000
+MOST_MISSING_INPUTS = 1_000  # that a plan tells of
 _SHOWN = 10  # problems in the message of an error; its details hold all
 _STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -189,7 +190,8 @@ class WorkflowPlan:
         status: "complete", "partial-complete" with gaps, "unroutable" where nothing was understood.
         notes: for people: why it is unroutable, what to configure.
         llm_calls: how often a language model was asked for it.
-        missing_inputs: files that steps are to read and that are not there, as of when it was looked at.
+        missing_inputs: files that steps are to read and that are not there, as of when it was looked at; the first
+            1,000.
     """
 
     plan_id: str
@@ -434,7 +436,7 @@ class _PlanData(_Strict):
     status: PlanStatus = "complete"
     notes: list[str] = Field(default_factory=list, max_length=1_000)
     llm_calls: int = Field(default=0, ge=0)
-    missing_inputs: list[_MissingInputData] = Field(default_factory=list, max_length=10 * MOST_PLAN_STEPS)
+    missing_inputs: list[_MissingInputData] = Field(default_factory=list, max_length=MOST_MISSING_INPUTS)
 
 
 _Data = TypeVar("_Data", bound=BaseModel)

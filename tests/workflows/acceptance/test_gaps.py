@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.workflows.planning.plan import read_plan
 from tests.workflows.acceptance.workshop import (
     LOG,
     LOGS,
@@ -292,3 +293,14 @@ def test_no_plan_says_whether_a_file_is_there_that_the_model_may_not_read(
         assert "there is no file or folder 'gone.txt'" in told, told
         assert "folder 'private/" not in told
     made.close()
+
+
+def test_a_plan_of_very_many_missing_files_can_be_read_back(workshop: Workshop) -> None:
+    path = {"type": "string", "format": "readable-path"}
+    workshop.add(
+        "join", capabilities=["text.join"], input_schema=closed(files={"type": "array", "items": path})
+    )
+    found = workshop.cover(step("a", "text.join", {"files": [f"{at}.txt" for at in range(10_001)]}))
+    assert found["status"] == "complete"
+    missing = read_plan(found["plan"]).missing_inputs
+    assert [each.path for each in missing[:2]] == ["/files/0", "/files/1"]
