@@ -25,6 +25,7 @@ from reyn_jupyter.models.providers.provider_facts import (
 )
 from reyn_jupyter.models.retry import DEFAULT_POLICY, RetryPolicy, call_with_retries
 from reyn_jupyter.search.embedders.embedder import Embedder, EmbeddingUsage
+from reyn_jupyter.support.text import for_models
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,7 +141,7 @@ class HostedEmbedder(Embedder):
         except TimeoutError:
             failure = provider_errors.timed_out(self.model, self._timeout)
         except Exception as error:  # noqa: BLE001 - LiteLLM raises whatever its clients do
-            failure = provider_errors.explain(error, self.model, None, self._environ)
+            failure = _without_advice(provider_errors.explain(error, self.model, None, self._environ))
         else:
             found = self._vectors(answer, len(texts))
             self._count(litellm, answer, texts)
@@ -222,3 +223,15 @@ def missing_key(model: str, environ: Mapping[str, str]) -> str | None:
 
 def _field(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+
+
+def _without_advice(failure: ModelError) -> ModelError:
+    """Return a failure without what a provider's words tell a person to type: in a note of ours they would pass for
+    ours."""
+    return ModelError(
+        failure.kind,
+        for_models(failure.message),
+        failure.hint,
+        retryable=failure.retryable,
+        retry_after=failure.retry_after,
+    )
