@@ -85,6 +85,11 @@ def test_of_a_long_query_the_beginning_is_looked_up_and_that_is_said(session: re
     assert "notes" not in kept
 
 
+@pytest.mark.parametrize("query", ["rebate \ud83d for students", "\ud800"])
+def test_a_query_with_half_a_character_is_looked_up(session: reyn.Session, query: str) -> None:
+    assert recalled(session, "rag_corpus__manual", query=query)["ranking"] == "hybrid"
+
+
 def test_the_operations_are_listed_and_their_arguments_checked(session: reyn.Session) -> None:
     names = [row["qualified_name"] for row in session.list_actions("rag_operation").rows]
     assert names == [f"rag_operation__{each}" for each in ("drop_source", "index", "recall")]

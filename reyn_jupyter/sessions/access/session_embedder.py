@@ -14,6 +14,7 @@ from reyn_jupyter.models.providers.provider_facts import provider_host
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError, text_of
 from reyn_jupyter.runtime.call.call_scope import current_call
 from reyn_jupyter.search.embedders.embedder import EmbedderError
+from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ class SessionEmbedder:
         if embedder.is_remote:
             await self._permit(embedder)
         try:
-            return await embedder.embed_async(list(texts))
+            return await embedder.embed_async([clean(text) for text in texts])
         except ModelError as error:
             raise ActionError(error.message, error.hint, code="embedder_failed") from None
         except (EmbedderError, OSError, ImportError) as error:
