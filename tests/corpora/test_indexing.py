@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reyn_jupyter.corpora.corpus_file import CorpusError
@@ -18,7 +21,7 @@ from reyn_jupyter.support.secrets import Redactor
 from tests.corpora.corpora_support import SECRET, Counting, Shelf, counting
 from tests.support.document_samples import notebook, pdf, write
 from tests.support.processes import started
-from tests.support.waiting import awaited, until
+from tests.support.waiting import PATIENCE, awaited, until
 
 NOTES = {f"notes/n{number:02}.md": f"# Note {number}\n\nText {number}.\n" for number in range(20)}
 
@@ -98,13 +101,27 @@ async def test_secrets_are_covered_in_every_format_and_lines_stay_true(tmp_path:
             assert SECRET.encode() not in file.read_bytes()
 
 
+class Held(Counting):
+    """One that stops behind its first texts until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if self.texts:
+            self.may_go_on.wait(PATIENCE)
+        return super().embed(texts)
+
+
 async def test_an_interrupt_keeps_what_was_done_and_the_next_run_goes_on(tmp_path: Path) -> None:
     write(tmp_path, {f"n{number:03}.md": f"Text {number}." for number in range(300)})
-    inner = Counting()
+    inner = Held()
     shelf = Shelf(tmp_path, counting(inner))
     task = asyncio.create_task(shelf.index("all", "."))
     await awaited(lambda: inner.texts)
     task.cancel()
+    inner.may_go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     done = len(inner.texts)
