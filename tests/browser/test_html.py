@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, FloatRect, Page
 
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.runtime.record.events import ActionProgressed
@@ -205,8 +205,8 @@ def test_a_table_that_goes_on_to_the_right_is_shaded_there_until_its_end_is_in_s
         table.evaluate(f"(each) => {{ each.scrollLeft = {place} }}")
         box = table.bounding_box()
         assert box is not None
-        edge = {"x": box["x"] + box["width"] - 4, "y": box["y"] + 40, "width": 2, "height": 100}
-        picture = Image.open(BytesIO(page.screenshot(clip=edge))).convert("L")  # type: ignore[arg-type]
+        edge = FloatRect(x=box["x"] + box["width"] - 4, y=box["y"] + 40, width=2, height=100)
+        picture = Image.open(BytesIO(page.screenshot(clip=edge))).convert("L")
         shades.append(int(np.asarray(picture).max()))
     assert shades[0] < shades[1]
     page.close()

@@ -137,7 +137,7 @@ class Decision:
         if not known:
             ends = {each.end_of_scale for each in found}
             if len(ends) == 1 and (end := ends.pop()):
-                said = _end_words(end, self.suite, any(each.is_early for each in found))
+                said = _end_words("all", end, self.suite, any(each.is_early for each in found))
                 return f" {said[0].upper()}{said[1:]}."
             return ""
         name = min(known, key=lambda each: known[each])
@@ -148,11 +148,13 @@ class Decision:
 _IF = "if the difference is as large as it looks"
 
 
-def _end_words(end: Literal["floor", "ceiling"], suite: str, is_early: bool) -> str:
+def _end_words(
+    who: Literal["both", "all"], end: Literal["floor", "ceiling"], suite: str, is_early: bool
+) -> str:
     advice = other_scenarios(suite, end)
     if is_early:
-        return f"all failed in every scenario, and these are too few to say more; {advice}"
-    return f"all lie on the {end} of this suite, which cannot tell them apart; {advice}"
+        return f"{who} failed in every scenario, and these are too few to say more; {advice}"
+    return f"{who} lie on the {end} of this suite, which cannot tell them apart; {advice}"
 
 
 def leading_check(evidence: TrialSet, variants: Sequence[str] | None = None) -> str:
@@ -253,8 +255,7 @@ def describe_verdict(found: Comparison, comparisons: int) -> str:
         low, high = sorted(each if seen.estimate > 0 else -each for each in (seen.low, seen.high))
         return f"{head}, by {f'{100 * low:.0f} to' if low >= FLOOR else 'up to'} {100 * high:.0f} points"
     if found.end_of_scale:
-        said = _end_words(found.end_of_scale, found.suite, found.is_early)
-        return said.replace("all ", "both ", 1)
+        return _end_words("both", found.end_of_scale, found.suite, found.is_early)
     if seen.scenarios == 1:
         return "too close to call, since one scenario says nothing of others"
     close = "too close to call"

@@ -178,7 +178,20 @@ class Recommendation:
     @property
     def is_writable(self) -> bool:
         """Whether `write` takes it: trials of a real model, and enough of them."""
-        return self.source == "real" and self.confidence != "too little evidence"
+        return self._objection is None
+
+    @property
+    def _objection(self) -> str | None:
+        """Why no configuration is written from it."""
+        if self.source != "real":
+            return (
+                f"These trials are {self.source}: they say how the measurement works, not how a model behaves, "
+                "so nothing is written. Run the study with a real model: a tier, or a LiteLLM model string."
+            )
+        if self.confidence == "too little evidence":
+            tried = self.chosen.rate.scenarios
+            return f"{tried} scenarios are too few to write configuration from; run at least {FEW}."
+        return None
 
     def write(self, path: str | Path = "reyn.yaml") -> Path:
         """Write the settings into a configuration file; comments and other keys in it stay.
@@ -188,15 +201,8 @@ class Recommendation:
                 written.
             ConfigError: the file that is there cannot be read; it stays as it is.
         """
-        if self.source != "real":
-            raise RecommendationError(
-                f"These trials are {self.source}: they say how the measurement works, not how a model behaves, "
-                "so nothing is written. Run the study with a real model: a tier, or a LiteLLM model string."
-            )
-        if self.confidence == "too little evidence":
-            raise RecommendationError(
-                f"{self.chosen.rate.scenarios} scenarios are too few to write configuration from; run at least {FEW}."
-            )
+        if self._objection is not None:
+            raise RecommendationError(self._objection)
         return write_settings(Path(path), self.settings)
 
 

@@ -144,9 +144,8 @@ class BubblewrapLaunch:
             raise SandboxError("bubblewrap could not make the sandbox") from None
         import resource  # not everywhere, and the category is loaded there all the same
 
-        with suppress(
-            OSError, AttributeError
-        ):  # a Linux before 5.3, or a Python made for one; or it ended meanwhile
+        # A Linux before 5.3, or a Python made for one, has none; or it ended meanwhile.
+        with suppress(OSError, AttributeError):
             self._first = os.pidfd_open(inside)
         self._count = count_processes(self._limits.processes)
         with suppress(ProcessLookupError):  # it ended meanwhile
