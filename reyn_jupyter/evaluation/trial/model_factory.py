@@ -104,8 +104,11 @@ class ModelFactory:
         return None if self._player is not None else getattr(self._model(variant.model), "slots", None)
 
     def loading(self, variant: Variant) -> str:
-        """Return what its model loads at this moment, in a few words; empty where it loads nothing or does not say."""
-        return "" if self._player is not None else getattr(self._model(variant.model), "loading", "")
+        """Return what its model loads at this moment, in a few words; empty where it loads nothing or does not say.
+
+        It makes no model: one that no trial has asked loads nothing.
+        """
+        return getattr(self._made.get(variant.model), "loading", "")
 
     def label(self, variant: Variant) -> str:
         """Return what people call the model that answers under a variant. Raises ModelError."""
