@@ -225,6 +225,12 @@ class DaskExecutor:
                 f"Somebody cancelled the tasks on the cluster at {self._scheduler}, or restarted it "
                 f"({cancelled.reason}). What was answered is kept; run it again."
             ) from cancelled
+        except asyncio.CancelledError as cancelled:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this: a client that loses its scheduler cancels the fetching of answers.
+            raise self._lost("the client gave up fetching an answer") from cancelled
         except OSError as error:
             raise self._lost(str(error)) from error
         except Exception as error:

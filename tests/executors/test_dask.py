@@ -68,6 +68,19 @@ async def test_a_large_spec_is_sent_to_each_worker_that_lacks_it_and_what_does_n
         await executor.submit(task("double", lambda: 1))
 
 
+async def test_a_client_that_gives_up_fetching_an_answer_has_lost_its_scheduler_and_nobody_interrupted(
+    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def given_up(*given: Any, **more: Any) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Client, "_gather", given_up)
+        with pytest.raises(ExecutorLostError, match="out of reach: the client gave up"):
+            await executor.submit(task("double", 2))
+    assert await executor.submit(task("double", 2)) == 4
+
+
 async def test_a_task_that_kills_its_process_is_lost_and_the_dask_worker_lives(
     executor: DaskExecutor, cluster: Cluster
 ) -> None:
