@@ -166,14 +166,15 @@ def test_a_coordinator_that_is_killed_loses_and_doubles_nothing_and_another_goes
 def test_a_scheduler_that_is_killed_is_an_error_that_says_so_and_the_study_goes_on_elsewhere(
     client: Client, cluster: Cluster, tmp_path: Path
 ) -> None:
-    with Study(tmp_path / "a.sqlite", small(20), executor=client) as made:
+    # So many that they are not over before the kill is noticed.
+    with Study(tmp_path / "a.sqlite", small(100), executor=client) as made:
         with pytest.raises(
             ExecutorLostError, match=r"scheduler at tcp://127.* is out of reach.*run it again"
         ):
             made.run(SIMULATED, on_progress=at(3, cluster.scheduler.kill))
         before = {view.trial.run for view in made.trials}
         assert len(before) >= 3 and made.verify().faults == ()
-    with Study(tmp_path / "a.sqlite", small(20)) as made:
+    with Study(tmp_path / "a.sqlite", small(100)) as made:
         assert made.run(SIMULATED).ended == "complete"
-        assert len(made.trials) == 40 and before <= {view.trial.run for view in made.trials}
-        assert made.verify().faults == () and made.spent.trials == 40
+        assert len(made.trials) == 200 and before <= {view.trial.run for view in made.trials}
+        assert made.verify().faults == () and made.spent.trials == 200
