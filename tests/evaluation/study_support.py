@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.models.base import Response
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 from tests.evaluation.trial_support import READ, Scripts, scenario, suite
 
@@ -74,6 +76,31 @@ class Holding(ScriptedModel):
         while held and not self.go_on.is_set():
             await asyncio.sleep(0.01)
         return await super().complete(request, on_text)
+
+
+class HoldingAnywhere:
+    """A model that answers so many calls over all processes, and none more before the file `go on` is there.
+
+    It keeps no thread or process busy, so that it can be asked to stop.
+
+    Args:
+        folder: an empty folder, where every call leaves a file.
+    """
+
+    label, tier, host, real = "holding", "standard", None, False
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._folder, self._count = folder, count
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def go_on(self) -> None:
+        (self._folder / "go on").touch()
+
+    async def complete(self, request: Any, on_text: Any = None) -> Response:
+        (self._folder / uuid.uuid4().hex).touch()
+        while len(list(self._folder.iterdir())) > self._count and not (self._folder / "go on").exists():
+            await asyncio.sleep(0.02)
+        return Response("Done.")
 
 
 def killed(done: subprocess.CompletedProcess[str]) -> bool:

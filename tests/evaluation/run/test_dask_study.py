@@ -20,7 +20,7 @@ from reyn_jupyter.executors.executor import ExecutorLostError
 from reyn_jupyter.models.base import Response
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.run.test_sent_trials import SIMULATED, facts
-from tests.evaluation.study_support import BASE, small, study
+from tests.evaluation.study_support import BASE, HoldingAnywhere, small, study
 from tests.support.dask_clusters import Cluster
 from tests.support.processes import is_gone, started
 from tests.support.waiting import until
@@ -37,6 +37,9 @@ def client(cluster: Cluster) -> Iterator[Client]:
     with Client(cluster.address) as made:
         until(lambda: made.scheduler_info()["n_workers"] == 2)
         yield made
+
+
+HELD = BASE.but("holding", model="holding")
 
 
 def rows(made: Study) -> dict[Any, Any]:
@@ -123,8 +126,14 @@ def test_an_interrupt_stops_what_computes_on_the_cluster_and_the_next_run_works(
 
 
 def test_a_dask_worker_that_is_killed_costs_nothing(client: Client, cluster: Cluster, tmp_path: Path) -> None:
-    with Study(tmp_path / "a.sqlite", small(20), executor=client) as made:
-        summary = made.run(SIMULATED, on_progress=at(3, cluster.workers[0].kill))
+    model = HoldingAnywhere(tmp_path / "calls", 10)
+
+    def kill() -> None:
+        cluster.workers[0].kill()
+        model.go_on()
+
+    with study(tmp_path / "a.sqlite", 20, models={"holding": model}, executor=client) as made:
+        summary = made.run(HELD, on_progress=at(3, kill))
         assert cluster.workers[0].wait(60) == -signal.SIGKILL
         assert (summary.ended, summary.done) == ("complete", 40)
         assert made.spent.trials == 40 and made.verify().faults == ()
@@ -134,31 +143,33 @@ def test_a_dask_worker_that_is_killed_costs_nothing(client: Client, cluster: Clu
 
 
 COORDINATOR = """
-    import os, signal, sys
+    import os, pathlib, signal, sys
     from distributed import Client
-    from reyn_jupyter.evaluation.study import Study
-    from tests.evaluation.run.test_sent_trials import SIMULATED
-    from tests.evaluation.study_support import small
+    from tests.evaluation.study_support import BASE, HoldingAnywhere, study
 
     def hear(progress):
         if progress.done >= 3:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Study(sys.argv[1], small(20), executor=Client(sys.argv[2])).run(SIMULATED, on_progress=hear)
+    models = {"holding": HoldingAnywhere(pathlib.Path(sys.argv[1]) / "calls", 10)}
+    made = study(pathlib.Path(sys.argv[1]) / "a.sqlite", 20, models=models, executor=Client(sys.argv[2]))
+    made.run(BASE.but("holding", model="holding"), on_progress=hear)
 """
 
 
 def test_a_coordinator_that_is_killed_loses_and_doubles_nothing_and_another_goes_on(
     client: Client, cluster: Cluster, tmp_path: Path
 ) -> None:
-    process: subprocess.Popen[str] = started(COORDINATOR, str(tmp_path / "a.sqlite"), cluster.address)
+    process: subprocess.Popen[str] = started(COORDINATOR, str(tmp_path), cluster.address)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, errors
     until(lambda: not any(client.processing().values()))
-    with Study(tmp_path / "a.sqlite", small(20), executor=client) as made:
+    model = HoldingAnywhere(tmp_path / "calls", 10)
+    model.go_on()
+    with study(tmp_path / "a.sqlite", 20, models={"holding": model}, executor=client) as made:
         before = {view.trial.run for view in made.trials}
-        assert 0 < len(before) < 40
-        summary = made.run(SIMULATED)
+        assert 3 <= len(before) <= 10
+        summary = made.run(HELD)
         assert (summary.ended, summary.done, len(made.trials)) == ("complete", 40, 40)
         assert made.verify().faults == () and before <= {view.trial.run for view in made.trials}
 
@@ -166,15 +177,16 @@ def test_a_coordinator_that_is_killed_loses_and_doubles_nothing_and_another_goes
 def test_a_scheduler_that_is_killed_is_an_error_that_says_so_and_the_study_goes_on_elsewhere(
     client: Client, cluster: Cluster, tmp_path: Path
 ) -> None:
-    # So many that they are not over before the kill is noticed.
-    with Study(tmp_path / "a.sqlite", small(100), executor=client) as made:
+    model = HoldingAnywhere(tmp_path / "calls", 10)
+    with study(tmp_path / "a.sqlite", 20, models={"holding": model}, executor=client) as made:
         with pytest.raises(
             ExecutorLostError, match=r"scheduler at tcp://127.* is out of reach.*run it again"
         ):
-            made.run(SIMULATED, on_progress=at(3, cluster.scheduler.kill))
+            made.run(HELD, on_progress=at(3, cluster.scheduler.kill))
         before = {view.trial.run for view in made.trials}
-        assert len(before) >= 3 and made.verify().faults == ()
-    with Study(tmp_path / "a.sqlite", small(100)) as made:
-        assert made.run(SIMULATED).ended == "complete"
-        assert len(made.trials) == 200 and before <= {view.trial.run for view in made.trials}
-        assert made.verify().faults == () and made.spent.trials == 200
+        assert 3 <= len(before) <= 10 and made.verify().faults == ()
+    model.go_on()
+    with study(tmp_path / "a.sqlite", 20, models={"holding": model}) as made:
+        assert made.run(HELD).ended == "complete"
+        assert len(made.trials) == 40 and before <= {view.trial.run for view in made.trials}
+        assert made.verify().faults == () and made.spent.trials == 40
