@@ -58,6 +58,27 @@ def run_of(session: Session, arguments: object = MONTHLY) -> Trace:
     return session.ask("plot amount per month", model=model)
 
 
+# The colours of a picture's corner and of the view beside it, in a screenshot that begins 8 px before the picture.
+GROUNDS = """async (coded) => {
+  const image = new Image(); image.src = `data:image/png;base64,${coded}`; await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height), context = canvas.getContext('2d');
+  context.drawImage(image, 0, 0);
+  const at = (x) => [...context.getImageData(x, image.height - 2, 1, 1).data].slice(0, 3);
+  return [at(2), at(image.width - 2)];
+}"""
+
+
+def grounds(page: Page) -> list[list[int]]:
+    """The colour of the view left of a picture, and that of the picture's own ground."""
+    box = page.locator(".r-picture img").first.bounding_box()
+    assert box is not None
+    clip = {"x": box["x"] - 8, "y": box["y"], "width": 12, "height": 4}
+    import base64
+
+    coded = base64.b64encode(page.screenshot(clip=clip)).decode()  # type: ignore[arg-type]
+    return list(page.evaluate(GROUNDS, coded))
+
+
 def drawn(page: Page) -> list[float]:
     image = page.locator(".r-picture img").first
     expect(image).to_be_visible()
@@ -83,6 +104,8 @@ def test_a_card_and_a_result_show_a_chart_in_both_themes(
     ground, mark, text = drawn(page)
     assert (ground > 0.9) == (theme == "light") and (ground < 0.1) == (theme == "dark")
     assert mark >= 3 and text >= 4.5
+    view_ground, picture_ground = grounds(page)
+    assert view_ground == picture_ground
     expect(page.locator(".r-picture img")).to_have_count(2)
     name = page.locator(".r-picture img").first.get_attribute("alt") or ""
     assert name.startswith("Bar chart: sum of amount by day (month), 3 bars, highest Feb 2026 1,050")
@@ -109,7 +132,7 @@ def test_a_live_viewer_draws_the_same_and_loads_nothing(
                 page.get_by_role("option").filter(has_text="chart__draw").click()
             ground, mark, text = drawn(page)
             assert (ground > 0.9) == (theme == "light") and mark >= 3 and text >= 4.5
-            page.locator("summary").filter(has_text="Figures").first.click()
+            page.locator("summary").filter(has_text="As a table").first.click()
             expect(page.get_by_role("cell", name="1,050").first).to_be_visible()
             page.screenshot(path=tmp_path / f"live-{theme}.png", full_page=True)
             assert opened.elsewhere == []
@@ -125,6 +148,24 @@ def test_a_chart_of_an_exported_page_follows_the_reader_s_theme(
     page.goto((tmp_path / "page.html").as_uri())
     ground, mark, text = drawn(page)
     assert (ground > 0.9) == (theme == "light") and mark >= 3 and text >= 4.5
+    view_ground, picture_ground = grounds(page)
+    assert view_ground == picture_ground
+    page.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_plan_s_graph_lies_on_the_ground_of_its_view(
+    browser: Browser, session: Session, tmp_path: Path, theme: str
+) -> None:
+    plan = session.workflows.plan("unpack photos.zip and make thumbnails of the images")
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_content(document([to_html(view(plan))], THEMES[theme]))
+    page.evaluate(f"document.body.dataset.jpThemeLight = '{str(theme == 'light').lower()}'")
+    _, _, text = drawn(page)
+    assert text >= 4.5
+    view_ground, picture_ground = grounds(page)
+    assert view_ground == picture_ground
+    page.screenshot(path=tmp_path / f"plan-{theme}.png", full_page=True)
     page.close()
 
 

@@ -36,6 +36,20 @@ HIDE_LONGER = """() => {
 }"""
 
 
+# The words of an element that stand on more than one line.
+BROKEN_WORDS = r"""(element) => {
+  const found = [], walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode())
+    for (const word of node.data.matchAll(/[^\s-]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map((each) => Math.round(each.top))).size > 1) found.push(word[0]);
+    }
+  return found;
+}"""
+
+
 def search(within: Locator) -> Locator:
     return within.get_by_role("searchbox", name="Search actions")
 
@@ -55,6 +69,17 @@ def test_a_display_is_drawn_by_the_extension_in_both_themes(lab: LabPage) -> Non
     lab.set_theme("JupyterLab Dark")
     assert shown.first.evaluate(background) != light
     lab.set_theme("JupyterLab Light")
+
+
+def test_an_error_keeps_its_words_whole_and_breaks_only_what_is_longer_than_a_line(lab: LabPage) -> None:
+    sentence = "an establishment of considerable circumference " * 12
+    lab.open(
+        f"from reyn_jupyter.support.user_errors import UserError\nraise UserError({sentence!r} + 'x' * 400)"
+    ).start(0)
+    shown = lab.output(0).locator("pre")
+    expect(shown).to_contain_text("circumference")
+    assert shown.evaluate(BROKEN_WORDS) == ["x" * 400]
+    assert shown.evaluate("(element) => element.scrollWidth <= element.clientWidth")
 
 
 def test_a_change_of_theme_leaves_focus_caret_and_selection_in_the_view(lab: LabPage) -> None:

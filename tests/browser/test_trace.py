@@ -470,5 +470,5 @@ def test_the_chart_button_draws_the_table_of_the_answer_in_the_kernel(
         picture = page.locator(".r-tool[open] img")
         picture.wait_for(timeout=120_000)
         assert picture.evaluate("async (each) => { await each.decode(); return each.naturalWidth > 100; }")
-        expect(page.locator(".r-tool[open]")).to_contain_text("Figures")
+        expect(page.locator(".r-tool[open]")).to_contain_text("As a table")
         assert made.complaints == [] and made.elsewhere == []

@@ -116,7 +116,8 @@ def column_style(values: list[Any], spec: Mapping[str, Any]) -> ColumnStyle:
         and _is_time(spec)
         and all(isinstance(value, str) and value.endswith("T00:00:00") for value in present)
     )
-    right = bool(present) and all(type(value) in (int, float) for value in present)
+    written = spec.get("items") == "Decimal" or str(spec.get("dtype")).startswith(("timedelta64", "complex"))
+    right = bool(present) and (written or all(type(untag(value)) in (int, float) for value in present))
     return ColumnStyle(decimals, dates, right)
 
 
@@ -207,7 +208,10 @@ def frame_grid(frame: pd.DataFrame, look: Look, knob: str) -> Grid:
     rows, width = frame.shape
     levels = list(window.index.names)
     headers = [Column(_label(name, look), header=True) for name in levels]
-    columns = [Column(_label(name, look), str(dtype), _is_number(dtype)) for name, dtype in _named(window)]
+    columns = [
+        Column(_label(name, look), str(dtype), _is_number(dtype) or _are_numbers(window.iloc[:, place]))
+        for place, (name, dtype) in enumerate(_named(window))
+    ]
     index = [_column([_level(key, place) for key in window.index], look) for place in range(len(levels))]
     body = [_column(list(window.iloc[:, place]), look) for place in range(len(columns))]
     return Grid(
@@ -254,6 +258,12 @@ def _level(key: object, place: int) -> object:
 
 def _is_number(dtype: object) -> bool:
     return getattr(dtype, "kind", "O") in "iufcm"
+
+
+def _are_numbers(values: pd.Series) -> bool:
+    """Return whether a column of objects or categories holds numbers alone: decimals of a database, long integers."""
+    present = [value for value in map(_native, values) if not _missing(value)]
+    return bool(present) and all(type(value) in (int, float, Decimal) for value in present)
 
 
 def _column(values: list[object], look: Look) -> list[Cell]:

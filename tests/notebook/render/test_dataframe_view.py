@@ -57,6 +57,28 @@ def test_the_floats_of_a_column_line_up() -> None:
     assert column(pd.DataFrame({"x": [1e20, 1e-9, float("inf"), 0.0]})) == ["1e+20", "1e-09", "inf", "0.0"]
 
 
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ([Decimal("1.50"), None, Decimal("20.25")], True),
+        ([10**20, 5], True),
+        ([1, None, 2.5], True),
+        (pd.Categorical([1, 2]), True),
+        (pd.array([1.25, None], dtype="Float64"), True),
+        (["12", "x"], False),
+        ([True, False], False),
+        ([1, "n/a"], False),
+        ([None, None], False),
+    ],
+)
+def test_columns_of_numbers_stand_at_the_right_whatever_holds_them(values: Any, right: bool) -> None:
+    frame = pd.DataFrame({"x": values if hasattr(values, "dtype") else pd.Series(values, dtype=object)})
+    assert grid(frame).columns[1].right is right
+    stored = view(blob(stored_frames.to_structured(frame)))
+    [kept] = [block for block in stored.blocks if isinstance(block, Grid)]
+    assert kept.columns[-1].right is right
+
+
 def test_duplicate_and_unnamed_and_non_string_columns_each_keep_their_place() -> None:
     shown = grid(pd.DataFrame([[1, 2, 3, 4]], columns=pd.Index(["a", "a", 7, 2.5], dtype=object)))
     assert [column.name for column in shown.columns] == ["", "a", "a", "7", "2.5"]

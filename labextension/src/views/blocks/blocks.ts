@@ -228,7 +228,7 @@ const drawChart = (chart: Chart): HTMLElement[] => [
         h("img", { src: `data:${chart.mime};base64,${chart.data}`, alt: visible(chart.words) }),
       )
     : h("p", {}, visible(chart.words)),
-  h("details.r-fold", {}, h("summary", {}, "Figures"), h("div.r-in", {}, ...drawTable(chart.table))),
+  h("details.r-fold", {}, h("summary", {}, "As a table"), h("div.r-in", {}, ...drawTable(chart.table))),
 ];
 
 function drawDiff(diff: Diff): HTMLElement[] {

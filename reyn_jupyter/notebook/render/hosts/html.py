@@ -333,7 +333,7 @@ class _HtmlPage:
             drawn = (
                 f'<figure class="r-picture"><img src="\x00{len(self._data) - 1}\x00" alt="{alt}"></figure>'
             )
-        opening = '<details class="r-fold"><summary>Figures</summary><div class="r-in">'
+        opening = '<details class="r-fold"><summary>As a table</summary><div class="r-in">'
         closing = "</div></details>"
         room = None if limit is None else limit - byte_size(drawn) - byte_size(opening) - byte_size(closing)
         return f"{drawn}{opening}{self._grid(chart.table, room)}{closing}"

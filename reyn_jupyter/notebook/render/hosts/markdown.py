@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING
@@ -61,7 +62,7 @@ MARKDOWN_CHARACTERS = 12_000
 _LINK_CHARACTERS = 2_000
 _DEEPEST = 19  # the parser's own limit of nesting is 20
 _DRAWN_FENCES = frozenset({"mermaid"})  # which JupyterLab, GitHub and others draw
-_NUMBER = re.compile(r"\$?(-?\d[\d,]*(?:\.\d+)?) ?%?")
+_NUMBER = re.compile(r"[$€£]?([-+−]?\d[\d,]*(?:\.\d+)?) ?%?")
 _MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
 
 
@@ -146,7 +147,9 @@ def _items(tokens: Iterator[Token], end: str) -> tuple[tuple[Block, ...], ...]:
 
 
 def _table(tokens: Iterator[Token]) -> Grid:
+    """Return a table; a column of numbers stands at the right, unless its dashes say where it stands."""
     columns: list[Column] = []
+    aligned: list[bool] = []
     rows: list[tuple[Cell, ...]] = []
     row: list[Cell] = []
     heading: Token | None = None
@@ -157,8 +160,9 @@ def _table(tokens: Iterator[Token]) -> Grid:
             case "th_open":
                 heading = token
             case "inline" if heading is not None:
-                right = "right" in str(heading.attrGet("style") or "")
-                columns.append(Column(words(spans(token.children or ())), right=right))
+                style = str(heading.attrGet("style") or "")
+                aligned.append(bool(style))
+                columns.append(Column(words(spans(token.children or ())), right="right" in style))
                 heading = None
             case "inline":
                 row.append(Cell(words(spans(token.children or ()))))
@@ -168,6 +172,9 @@ def _table(tokens: Iterator[Token]) -> Grid:
             case _:
                 pass
     sorted_cells = [_by_value(cells) for cells in zip(*rows, strict=True)]
+    for place, cells in enumerate(sorted_cells):
+        if not aligned[place] and any(cell.value is not None for cell in cells):
+            columns[place] = replace(columns[place], right=True)
     return Grid("", tuple(columns), tuple(zip(*sorted_cells, strict=True)))
 
 
@@ -177,7 +184,7 @@ def _by_value(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
     if not all(number or not cell.text for number, cell in zip(numbers, cells, strict=True)):
         return cells
     return tuple(
-        number_cell(cell.text, float(number[1].replace(",", ""))) if number else cell
+        number_cell(cell.text, float(number[1].replace(",", "").replace("−", "-"))) if number else cell
         for number, cell in zip(numbers, cells, strict=True)
     )
 

@@ -26,7 +26,7 @@ _PAGE_STYLE = (
     "h2{font-size:15px;margin:20px 0 6px;overflow-wrap:anywhere}"
     "footer{font-size:12px;color:light-dark(#59636e,#9da7b3)}"
     # As under a host's dark theme, see view.css.
-    "@media (prefers-color-scheme:dark){.r-picture{filter:invert(.88) hue-rotate(180deg)}}"
+    "@media (prefers-color-scheme:dark){.r-picture{filter:invert(1) hue-rotate(180deg);mix-blend-mode:screen}}"
 )
 
 

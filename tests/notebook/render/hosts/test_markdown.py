@@ -53,6 +53,15 @@ def test_a_table_keeps_its_alignment_and_its_empty_cells() -> None:
     assert [[cell.text for cell in row] for row in grid.rows] == [["north", "81.2"], ["a|b", ""]]
 
 
+def test_a_column_of_numbers_stands_at_the_right_unless_its_dashes_say_otherwise() -> None:
+    table = "|a|b|c|d|e|\n|---|---|:---|:--:|---|\n|x|1.5|2|3|4|\n|y|$1,020.25|3|4||\n|z|−7 %|4|5|n/a|"
+    [grid] = markdown(table, "")
+    assert isinstance(grid, Grid)
+    assert [column.right for column in grid.columns] == [False, True, False, False, False]
+    [words] = markdown("|a|\n|---|\n||", "")
+    assert isinstance(words, Grid) and not words.columns[0].right
+
+
 def test_a_numbered_list_keeps_its_start() -> None:
     [block] = markdown("7. seven\n8. eight", "")
     assert isinstance(block, Bullets) and block.start == 7

@@ -1,5 +1,5 @@
-"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=o.n(a),d=o(22),p=o(23),l=o(24),s=o(25),c=o(26),h=o(27),x=o(28),g=o(29),b=o(30),v=o(31),f=o(32),u=o(33),m=n()(t());m.i(d.A),m.i(p.A),m.i(l.A),m.i(s.A),m.i(c.A),m.i(h.A),m.i(x.A),m.i(g.A),m.i(b.A),m.i(v.A),m.i(f.A),m.i(u.A),m.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
-`,""]),o.d(e,{},{A:m})},31(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* A question about consent. */
+"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=o.n(a),d=o(22),p=o(23),l=o(24),s=o(25),h=o(26),c=o(27),x=o(28),g=o(29),b=o(30),v=o(31),f=o(32),u=o(33),m=n()(i());m.i(d.A),m.i(p.A),m.i(l.A),m.i(s.A),m.i(h.A),m.i(c.A),m.i(x.A),m.i(g.A),m.i(b.A),m.i(v.A),m.i(f.A),m.i(u.A),m.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
+`,""]),o.d(e,{},{A:m})},31(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* A question about consent. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-approval {
   border-color: var(--r-warn);
   border-left-width: 4px;
@@ -30,7 +30,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},25(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The catalog explorer, from the width of a side panel on; the table and the open action are side by side where both
+`,""]),o.d(e,{},{A:n})},25(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The catalog explorer, from the width of a side panel on; the table and the open action are side by side where both
    have room. A row is one line, or two where the table is narrow. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-explorer {
   container: explorer / inline-size;
@@ -261,7 +261,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},26(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The data grid. Rows are laid out one by one, so that a million of them need no layout; widths come from --columns. */
+`,""]),o.d(e,{},{A:n})},26(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The data grid. Rows are laid out one by one, so that a million of them need no layout; widths come from --columns. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-grid {
     position: relative;
@@ -483,7 +483,7 @@
       var(--share) 100%;
   }
 }
-`,""]),o.d(e,{},{A:n})},32(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The side panel, from 300 px on: the question, what waits, the answer, lists of what there is. */
+`,""]),o.d(e,{},{A:n})},32(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The side panel, from 300 px on: the question, what waits, the answer, lists of what there is. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-home {
   border: 0;
   overflow: visible;
@@ -698,10 +698,16 @@
     display: none;
   }
 }
-`,""]),o.d(e,{},{A:n})},33(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the side panel, a tab, a dialog. */
+`,""]),o.d(e,{},{A:n})},33(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the side panel, a tab, a dialog. */
 .reyn-output {
   padding: 0;
   overflow: auto;
+}
+/* JupyterLab breaks the words of an error anywhere; ours are sentences, with lines to copy. The page knows an error only
+   as text on the error stream, so that those of others keep their words whole too. */
+.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"] pre {
+  word-break: normal;
+  overflow-wrap: anywhere;
 }
 .reyn-panel,
 .reyn-tab {
@@ -782,7 +788,7 @@
   max-width: 90vw;
   max-height: 90vh;
 }
-`,""]),o.d(e,{},{A:n})},24(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
+`,""]),o.d(e,{},{A:n})},24(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
 .reyn-view.reyn-view.reyn-view {
   .r-button {
     font: inherit;
@@ -875,7 +881,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},27(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* What is waited for: how far it is, a button that stops it, or what went wrong. */
+`,""]),o.d(e,{},{A:n})},27(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* What is waited for: how far it is, a button that stops it, or what went wrong. */
 .reyn-view.reyn-view.reyn-view {
   &.r-alone {
     border: 0;
@@ -892,7 +898,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},29(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The text pager. */
+`,""]),o.d(e,{},{A:n})},29(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The text pager. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-pager {
     overflow: auto;
@@ -950,7 +956,7 @@
     gap: 4px;
   }
 }
-`,""]),o.d(e,{},{A:n})},30(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The trace viewer and the diff of two runs: lists to choose from, and what stands behind a line. */
+`,""]),o.d(e,{},{A:n})},30(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The trace viewer and the diff of two runs: lists to choose from, and what stands behind a line. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-run,
   .r-part {
@@ -1120,7 +1126,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},28(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The frame of the inspector (tabs, bars), and the tree. */
+`,""]),o.d(e,{},{A:n})},28(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The frame of the inspector (tabs, bars), and the tree. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-tabs:not([hidden]) {
     display: flex;
@@ -1222,7 +1228,7 @@
     color: var(--r-quiet);
   }
 }
-`,""]),o.d(e,{},{A:n})},23(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
+`,""]),o.d(e,{},{A:n})},23(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
    tone tints them, words say what they mean. */
 .reyn-view.reyn-view.reyn-view {
   .r-scroll.r-chart {
@@ -1381,7 +1387,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},22(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
+`,""]),o.d(e,{},{A:n})},22(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
 
    Colours come from the host: JupyterLab's variables, else VS Code's, else a light-dark pair. Words carry every
    state; a tone only tints what stands behind them, so that contrast is the host's own in both themes. The class is
@@ -1818,8 +1824,10 @@
 [data-jp-theme-light=false] .reyn-view, .vscode-dark .reyn-view {
   color-scheme: dark;
 }
-/* A chart brings its white ground, readable everywhere; in the dark its lightness is turned round, the hues stay. */
+/* A picture brings its white ground, readable everywhere; in the dark its lightness is turned round, the hues stay, and
+   its ground, black then, lets the ground of the view through. */
 [data-jp-theme-light=false] .r-picture, .vscode-dark .r-picture {
-  filter: invert(.88) hue-rotate(180deg);
+  filter: invert(1) hue-rotate(180deg);
+  mix-blend-mode: screen;
 }
-`,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",i=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),i&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),i&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,i,t,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(i)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);i&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),t&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=t):s[4]="".concat(t)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var i=o(13),t=o.n(i),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),c=o(17),h=o.n(c),x=o(18),g=o.n(x),b=o(19),v={};v.styleTagTransform=g(),v.setAttributes=s(),v.insert=p().bind(null,"head"),v.domAPI=n(),v.insertStyleElement=h(),t()(b.A,v);let f=b.A&&b.A.locals?b.A.locals:void 0;o.d(e,{},{default:f})},13(r){var e=[];function o(r){for(var o=-1,i=0;i<e.length;i++)if(e[i].identifier===r){o=i;break}return o}function i(r,i){for(var t={},a=[],n=0;n<r.length;n++){var d=r[n],p=i.base?d[0]+i.base:d[0],l=t[p]||0,s="".concat(p," ").concat(l);t[p]=l+1;var c=o(s),h={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==c)e[c].references++,e[c].updater(h);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(h,i);i.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,t){var a=i(r=r||[],t=t||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=i(r,t),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var i=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!i)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");i.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var i,t,a;i="",o.supports&&(i+="@supports (".concat(o.supports,") {")),o.media&&(i+="@media ".concat(o.media," {")),(t=void 0!==o.layer)&&(i+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),i+=o.css,t&&(i+="}"),o.media&&(i+="}"),o.supports&&(i+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(i+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(i,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
+`,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",t=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),t&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),t&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,t,i,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(t)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);t&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),i&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=i):s[4]="".concat(i)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var t=o(13),i=o.n(t),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),h=o(17),c=o.n(h),x=o(18),g=o.n(x),b=o(19),v={};v.styleTagTransform=g(),v.setAttributes=s(),v.insert=p().bind(null,"head"),v.domAPI=n(),v.insertStyleElement=c(),i()(b.A,v);let f=b.A&&b.A.locals?b.A.locals:void 0;o.d(e,{},{default:f})},13(r){var e=[];function o(r){for(var o=-1,t=0;t<e.length;t++)if(e[t].identifier===r){o=t;break}return o}function t(r,t){for(var i={},a=[],n=0;n<r.length;n++){var d=r[n],p=t.base?d[0]+t.base:d[0],l=i[p]||0,s="".concat(p," ").concat(l);i[p]=l+1;var h=o(s),c={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==h)e[h].references++,e[h].updater(c);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(c,t);t.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,i){var a=t(r=r||[],i=i||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=t(r,i),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var t=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var t,i,a;t="",o.supports&&(t+="@supports (".concat(o.supports,") {")),o.media&&(t+="@media ".concat(o.media," {")),(i=void 0!==o.layer)&&(t+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),t+=o.css,i&&(t+="}"),o.media&&(t+="}"),o.supports&&(t+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(t,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
