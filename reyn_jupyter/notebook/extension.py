@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.evaluation.run.progress_listener import watch_with
 from reyn_jupyter.notebook.shell_state import create_state, delete_state, find_state, shell_state
+from reyn_jupyter.search.build_listener import listen_with
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.progress_listener import ProgressListener
+    from reyn_jupyter.search.build_listener import BuildListener
 
 TARGET = "reyn.v1"  # of comms
 # What IPython would read as a call for help on the last word. `%reyn?` and `%reyn list?` stay such calls.
@@ -32,6 +34,7 @@ def load(shell: Any) -> None:
     _displays(shell)
     _completion(shell)
     watch_with(lambda: _card(shell))
+    listen_with(lambda: _index_card(shell))
     comms = _comms(shell)
     if comms is not None:
         comms.register_target(TARGET, _comm_opened)
@@ -57,6 +60,7 @@ def unload(shell: Any) -> None:
         # Comms that are open stay, as displays do: a reload disturbs nobody who looks.
         comms.unregister_target(TARGET, comms.targets[TARGET])
     watch_with(None)
+    listen_with(None)
     delete_state(shell)
 
 
@@ -151,6 +155,12 @@ def _card(shell: Any) -> ProgressListener | None:
     from reyn_jupyter.notebook.displays.updating_display import study_card
 
     return study_card(shell)
+
+
+def _index_card(shell: Any) -> BuildListener | None:
+    from reyn_jupyter.notebook.displays.updating_display import index_card
+
+    return index_card(shell)
 
 
 def _completion(shell: Any) -> None:

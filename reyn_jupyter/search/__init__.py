@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from typing import Any, Literal
 
     from reyn_jupyter.search.action_records import Record
     from reyn_jupyter.search.embedders.embedder import Embedder
+    from reyn_jupyter.search.index_state import BuildProgress
     from reyn_jupyter.search.ranking.index import Index
     from reyn_jupyter.search.vector_store import VectorStore
 
@@ -29,6 +30,7 @@ def build(
     *,
     store: VectorStore | Path | str | None = None,
     name: str = "records",
+    on_progress: Callable[[BuildProgress], object] | None = None,
 ) -> Index:
     """Return an index over records, with a vector each.
 
@@ -40,6 +42,8 @@ def build(
         store: a folder, or the store in it, that keeps the vectors, so that the next time only new records are
             embedded; None keeps them in memory. Texts are never stored.
         name: of this index among those that share the store.
+        on_progress: hears how far it is after every batch; None shows it, in a notebook once it takes more than a
+            second, elsewhere on the error stream once it takes more than two.
 
     Returns:
         An index; `index.search(text, limit, where={"language": "en"})` gives ids and scores, `index.answer(text)` also
@@ -53,6 +57,7 @@ def build(
     from pathlib import Path
 
     from reyn_jupyter.search.action_records import records_of
+    from reyn_jupyter.search.build_listener import listener
     from reyn_jupyter.search.ranking.index import Index
     from reyn_jupyter.search.stored_index import embed_records
     from reyn_jupyter.search.vector_store import VectorStore
@@ -62,9 +67,13 @@ def build(
     if serving is None or not given:
         return Index(given, None, serving)
     opened = VectorStore(Path(store)) if isinstance(store, str | Path) else store
+    shown = listener()
     try:
-        return Index(given, embed_records(given, serving, opened or VectorStore(None), name), serving)
+        tell = shown if on_progress is None else on_progress
+        vectors = embed_records(given, serving, opened or VectorStore(None), name, tell)
+        return Index(given, vectors, serving)
     finally:
+        shown.end()
         if opened is not None and opened is not store:
             opened.close()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.search.build_lock import build_lock, lock_holder
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LOCK = "actions.lock"
 ACTIONS = "actions"  # the index of a workspace's actions in its store
 FIRST_BATCH = 4  # records: as soon as one action has a vector, search is on
+BEAT = 2.0  # seconds between two words on a build in which nothing moves, as while a model is loaded
 
 
 def store_key(embedder: Embedder) -> str:
@@ -50,7 +52,8 @@ async def build(
     Args:
         records: by digest, those that are to have a vector.
         index: the name of the index that needs them, among those of the store.
-        tell: hears of every batch, and once of another process that is waited for.
+        tell: hears of every batch, every two seconds while none is done, and once of another process that is waited
+            for.
         wait: whether to wait for another process that builds the same index.
 
     Raises:
@@ -66,19 +69,52 @@ async def build(
             await asyncio.to_thread(store.claim, index, key, list(records))
         known = await asyncio.to_thread(store.find_digests, key, list(records))
         missing = [record for digest, record in records.items() if digest not in known]
-        size = embedder.batch
         embedder.expect(len(missing))
-        tell(BuildProgress(0, len(missing)))
         done = 0
-        while done < len(missing):
-            batch = missing[done : done + (size if done else min(size, FIRST_BATCH))]
-            vectors = await _vectors(embedder, batch)
-            await asyncio.to_thread(store.add, key, vectors)
-            done += len(batch)
-            tell(BuildProgress(done, len(missing), time.monotonic() - began))
+
+        def report() -> None:
+            doing = first_work(embedder) if missing and not done else ""
+            tell(BuildProgress(done, len(missing), time.monotonic() - began, doing=doing))
+
+        report()
+        async with _beating(report):
+            while done < len(missing):
+                batch = missing[done : done + batch_size(embedder, done)]
+                vectors = await _vectors(embedder, batch)
+                await asyncio.to_thread(store.add, key, vectors)
+                done += len(batch)
+                report()
         if len(known) + len(missing) == len(records):
             await asyncio.to_thread(store.keep_only, index, key, records)
         return len(missing)
+
+
+def batch_size(embedder: Embedder, done: int) -> int:
+    """Return how many records the next batch has: the first few are to be there soon."""
+    return embedder.batch if done else min(embedder.batch, FIRST_BATCH)
+
+
+def first_work(embedder: Embedder) -> str:
+    """Return what goes on until the first batch is done, in words; "" where nothing has to be loaded for it."""
+    if embedder.is_remote:
+        return "asking the provider"
+    return "" if embedder.is_loaded else "loading the embedding model"
+
+
+@asynccontextmanager
+async def _beating(beat: Callable[[], None]) -> AsyncIterator[None]:
+    """Call a function every two seconds while the block runs."""
+
+    async def go_on() -> None:
+        while True:
+            await asyncio.sleep(BEAT)
+            beat()
+
+    beats = asyncio.create_task(go_on())
+    try:
+        yield
+    finally:
+        beats.cancel()
 
 
 async def _vectors(embedder: Embedder, batch: list[Record]) -> dict[str, Floats]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.embedder import EmbeddingUsage
@@ -31,12 +32,21 @@ class BuildHolder:
 
 @dataclass(frozen=True)
 class BuildProgress:
-    """The progress of a build. `waiting_for` is set while another process builds."""
+    """The progress of a build.
+
+    Attributes:
+        seconds: since it began to embed.
+        waiting_for: set while another process builds.
+        doing: what goes on before anything is done, such as loading the model.
+        noun: what is counted, in the singular.
+    """
 
     done: int
     total: int
     seconds: float = 0.0
     waiting_for: BuildHolder | None = None
+    doing: str = ""
+    noun: str = "action"
 
     @property
     def rate(self) -> float | None:
@@ -50,9 +60,17 @@ class BuildProgress:
     def __str__(self) -> str:
         if self.waiting_for is not None:
             return f"waiting: {self.waiting_for} builds this index"
-        left = f", about {self.seconds_left:,.0f} s left" if self.seconds_left is not None else ""
-        rate = f", {self.rate:,.0f} a second" if self.rate else ""
-        return f"{self.done:,} of {self.total:,} actions{rate}{left}"
+        counted = f"{self.done:,} of {count(self.total, self.noun)}"
+        if not self.done:
+            since = f", {self.seconds:,.0f} s so far" if self.seconds >= 1 else ""
+            return f"{counted}{f': {self.doing}{since}' if self.doing else ''}"
+        rate = f", {self.rate:,.{0 if self.rate >= 10 else 1}f} a second" if self.rate else ""
+        left = f", about {_in_words(self.seconds_left)} left" if self.seconds_left else ""
+        return f"{counted}{rate}{left}"
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds < 100 else f"{seconds / 60:,.0f} min"
 
 
 class BusyError(Exception):

@@ -5,11 +5,15 @@ Invariant: what the store holds already is not embedded again, and each batch is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.search import index_builder
 from reyn_jupyter.search.embedding_texts import join_vectors, texts_of
-from reyn_jupyter.search.index_builder import store_key
+from reyn_jupyter.search.index_builder import batch_size, first_work, store_key
+from reyn_jupyter.search.index_state import BuildProgress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +27,11 @@ if TYPE_CHECKING:
 
 
 def embed_records(
-    records: Sequence[Record], embedder: Embedder, store: VectorStore, name: str
+    records: Sequence[Record],
+    embedder: Embedder,
+    store: VectorStore,
+    name: str,
+    tell: Callable[[BuildProgress], object] = lambda progress: None,
 ) -> Floats | None:
     """Return one row a record, shape (n, d), NaN where the model has no numbers for it; None where it has none at all.
 
@@ -32,6 +40,7 @@ def embed_records(
         embedder: makes what is missing.
         store: gives what there is, and keeps what is made.
         name: of the index, which lets go of the records that it had before and has no longer.
+        tell: hears before the first batch, after every one, and every two seconds meanwhile.
 
     Raises:
         IndexStoreError: the store cannot serve.
@@ -42,8 +51,23 @@ def embed_records(
     known = store.find_digests(key, by_digest)
     missing = [record for digest, record in by_digest.items() if digest not in known]
     embedder.expect(len(missing))
-    for first in range(0, len(missing), embedder.batch):
-        store.add(key, _embed(embedder, missing[first : first + embedder.batch]))
+    began, done, total = time.monotonic(), 0, len(missing)
+
+    def report() -> None:
+        doing = "" if done else first_work(embedder)
+        tell(BuildProgress(done, total, time.monotonic() - began, doing=doing, noun="record"))
+
+    if missing:
+        report()
+    with ThreadPoolExecutor(1, "reyn-embed") as thread:  # so that this one has something to say meanwhile
+        while done < total:
+            batch = missing[done : done + batch_size(embedder, done)]
+            work = thread.submit(_embed, embedder, batch)
+            while not wait([work], index_builder.BEAT).done:
+                report()
+            store.add(key, work.result())
+            done += len(batch)
+            report()
     store.keep_only(name, key, by_digest)
     return read_vectors(records, key, store)
 

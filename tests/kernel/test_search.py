@@ -49,6 +49,7 @@ def test_opting_out_is_one_line_and_so_is_coming_back(kernel: Kernel) -> None:
     assert "opted out" in kernel.run("%reyn embeddings").text
     refused = kernel.run("%reyn embeddings build")
     assert refused.error is not None and "embedding_class" in refused.error
+    assert "was not built" in refused.text and "looking through" not in refused.text
     assert "Ranked by words alone" in kernel.run('%reyn search "find text in files"').text
     kernel.run("%reyn config action_retrieval.embedding_class local-mini")
     assert "Ranked by words alone" not in kernel.run('%reyn search "find text in files"').text

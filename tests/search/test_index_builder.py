@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reyn_jupyter import search
 from reyn_jupyter.runtime.engine import Engine, publisher
 from reyn_jupyter.runtime.pump import Interrupted
+from reyn_jupyter.search import build_listener, index_builder
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.local import LocalEmbedder
@@ -68,6 +70,61 @@ async def test_only_what_is_missing_is_embedded_in_batches_with_progress(tmp_pat
     assert told[0].rate is None and told[0].seconds_left is None
     assert told[-1].rate and "30 of 30 actions" in str(told[-1])
     assert store.verify().faults == () and store.verify().vectors == 50
+
+
+class SlowToLoad(Paced):
+    """Is loaded when its first text comes, which takes half a second."""
+
+    def embed(self, texts: Any) -> np.ndarray:
+        self.seconds = 0.0 if self.texts else 0.5
+        return super().embed(texts)
+
+
+async def test_a_model_that_is_being_loaded_is_told_every_other_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_builder, "BEAT", 0.05)
+    told: list[BuildProgress] = []
+    light = SlowToLoad()
+    slow = LocalEmbedder(light.key, light.dimension, lambda: time.sleep(0.5) or light, None)  # type: ignore[arg-type]
+    await build(VectorStore(tmp_path), slow, records(20), tell=told.append)
+    before = [progress for progress in told if not progress.done]
+    assert len(before) >= 4 and str(before[0]) == "0 of 20 actions: loading the embedding model"
+    assert before[-1].seconds > before[0].seconds and before[-1].rate is None
+    assert told[-1].done == 20 and told[-1].doing == ""
+    await asyncio.sleep(0.2)
+    assert told[-1].done == 20, "it says nothing more once the build is over"
+
+
+def test_records_are_embedded_with_progress_and_it_is_shown_where_nobody_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index_builder, "BEAT", 0.05)
+    told: list[BuildProgress] = []
+    given = [{"id": str(number), "name": f"action_{number}"} for number in range(40)]
+    light = SlowToLoad()
+    slow = LocalEmbedder(light.key, light.dimension, lambda: light, None)
+    search.build(given, slow, on_progress=told.append)
+    assert len([progress for progress in told if not progress.done]) >= 4
+    assert list(dict.fromkeys(progress.done for progress in told)) == [0, 4, 20, 36, 40]
+    assert "40 of 40 records" in str(told[-1])
+
+    class Listener:
+        done, ended = 0, 0
+
+        def __call__(self, progress: BuildProgress) -> None:
+            self.done = progress.done
+
+        def end(self) -> None:
+            self.ended += 1
+
+    heard = Listener()
+    build_listener.listen_with(lambda: heard)
+    try:
+        search.build(given, embedder(Paced()))
+        assert (heard.done, heard.ended) == (40, 1)
+    finally:
+        build_listener.listen_with(None)
 
 
 async def test_an_interrupt_keeps_what_was_built_and_the_next_build_goes_on(tmp_path: Path) -> None:

@@ -45,16 +45,20 @@ from reyn_jupyter.sessions import result_objects
 from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
+from reyn_jupyter.support.terminal_line import TerminalLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
+    from reyn_jupyter.search.index_state import BuildProgress
 
 INTERVAL = 0.1  # seconds between two updates
 CLOCK_INTERVAL = 0.9  # seconds after which the clock of a card that waits is drawn again
 STUDY_INTERVAL = 0.25  # the same of a study's card
+INDEX_FIRST = 1.0  # seconds before the card of an index is drawn, unless a model has to be loaded
+_BAR = 30  # characters
 MOST = 10  # updates in any second, those included that come before the notebook's thread is busy
 
 T = TypeVar("T")
@@ -340,21 +344,34 @@ class InPlace:
     """Shows an object in the place of the one before, at most ten times a second.
 
     Args:
-        shell: the IPython shell; without a kernel nothing is shown on the way.
+        shell: the IPython shell; without a kernel only lines are shown on the way, in the terminal.
     """
 
     def __init__(self, shell: Any) -> None:
         self._kernel = getattr(shell, "kernel", None) is not None
         self._place = _DisplayPlace()
+        self._line = TerminalLine(first=0.0)
         self._drawn = float("-inf")
 
-    def show(self, shown: object) -> None:
-        """Show it now, or leave it out where the last one was only just drawn."""
-        if self._kernel and time.monotonic() - self._drawn >= INTERVAL:
+    def show(self, shown: object, line: str = "") -> None:
+        """Show it now, or leave it out where the last one was only just drawn.
+
+        Args:
+            line: the words for it in a terminal; without them nothing is shown there.
+        """
+        if not self._kernel:
+            if line:
+                self._line.show(line)
+        elif time.monotonic() - self._drawn >= INTERVAL:
             self._draw(shown)
+
+    def end(self) -> None:
+        """Take away the terminal's line; a card stays as it is."""
+        self._line.end()
 
     def last(self, shown: T) -> T:
         """Show what it came to, and give it back."""
+        self.end()
         if self._kernel and self._place.is_drawn:
             self._draw(shown)
             silence(shown)
@@ -384,6 +401,37 @@ class StudyCard:
 
     def _show(self, shown: object) -> None:
         self._place.draw(mimebundle(shown, redact=environment_redaction()))
+
+
+class IndexCard:
+    """Shows how far an index of records is: at once where the model has to be loaded, else after a second."""
+
+    def __init__(self, shell: Any) -> None:
+        self._place = InPlace(shell)
+        self._first = time.monotonic() + INDEX_FIRST
+        self._latest: BuildProgress | None = None
+
+    def __call__(self, progress: BuildProgress) -> None:
+        self._latest = progress
+        if time.monotonic() >= self._first or progress.doing:
+            self._place.show(progress_card("Building an index", progress))
+
+    def end(self) -> None:
+        """Show the last progress where a card stands, which was perhaps left out."""
+        if self._latest is not None:
+            self._place.last(progress_card("Building an index", self._latest))
+
+
+def progress_card(title: str, progress: BuildProgress) -> result_objects.Card:
+    """Return how far an index is as a card with a bar."""
+    full = round(_BAR * progress.done / progress.total) if progress.total else 0
+    bar = "█" * full + "░" * (_BAR - full)
+    return result_objects.Card("embeddings", title, (("progress", f"{bar} {progress}"),))
+
+
+def index_card(shell: Any) -> IndexCard | None:
+    """Return a card where a kernel shows the cell, else None."""
+    return IndexCard(shell) if getattr(shell, "kernel", None) is not None else None
 
 
 def study_card(shell: Any) -> StudyCard | None:

@@ -59,7 +59,7 @@ def _index(context: Context, name: str, words: list[str], about: str | None) -> 
 
     def hear(event: object) -> None:
         if isinstance(event, ActionProgressed):
-            place.show(Card("corpora", f"Indexing {name}", (("progress", event.text),)))
+            place.show(Card("corpora", f"Indexing {name}", (("progress", event.text),)), event.text)
 
     try:
         return place.last(
@@ -69,6 +69,8 @@ def _index(context: Context, name: str, words: list[str], about: str | None) -> 
         )
     except Interrupted as interrupted:
         raise ReynInterrupt(interrupted.why or "Interrupted.", KEPT.format(name=name)) from None
+    finally:
+        place.end()
 
 
 def _complete(session: Session, before: list[str], word: str) -> list[str]:

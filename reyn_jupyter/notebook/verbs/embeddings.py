@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from reyn_jupyter.notebook.displays.updating_display import InPlace
+from reyn_jupyter.notebook.displays.updating_display import InPlace, progress_card
 from reyn_jupyter.notebook.errors import ReynInterrupt
 from reyn_jupyter.notebook.magic_line.options import Options, Positional
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
@@ -13,7 +13,7 @@ from reyn_jupyter.search.index_state import BuildProgress
 from reyn_jupyter.sessions.result_objects import Card
 
 KEPT = "What was built is kept; %reyn embeddings build goes on from there."
-_BAR = 30
+_TITLE, _FIRST = "Building the index of actions", "looking through the catalog"
 
 
 class EmbeddingsOptions(Options):
@@ -27,22 +27,20 @@ def run(context: Context, options: EmbeddingsOptions) -> Card:
     if options.what == "clear":
         return session.clear_embeddings()
     place = InPlace(context.shell)
+    place.show(Card("embeddings", _TITLE, (("progress", _FIRST),)), _FIRST)
 
     def hear(event: object) -> None:
         if isinstance(event, BuildProgress):
-            place.show(_card(event))
+            place.show(progress_card(_TITLE, event), str(event))
 
     try:
         return place.last(session.build_embeddings(on_event=hear))
     except Interrupted as interrupted:
         place.last(session.embeddings)
         raise ReynInterrupt(interrupted.why or "Interrupted.", KEPT) from None
-
-
-def _card(progress: BuildProgress) -> Card:
-    full = round(_BAR * progress.done / progress.total) if progress.total else 0
-    bar = "█" * full + "░" * (_BAR - full)
-    return Card("embeddings", "Building the index of actions", (("progress", f"{bar} {progress}"),))
+    except Exception:
+        place.last(Card("embeddings", "The index was not built", (("why", "see the error below"),)))
+        raise
 
 
 VERB = Verb(

@@ -105,6 +105,11 @@ class Embedder(ABC):
         return True
 
     @property
+    def is_loaded(self) -> bool:
+        """Return whether the model is in memory, so that the first texts take no longer than others."""
+        return True
+
+    @property
     def served_by(self) -> str:
         """Return who embeds now, in words; empty for the model itself."""
         return ""

