@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count, did_you_mean, nearest_names, shorten
 from reyn_jupyter.support.user_errors import UserError, sanitize
+from reyn_jupyter.support.versions import version_of
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.suite import Suite
@@ -91,13 +92,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="reyn", description="Studies of models on suites of scenarios.", epilog=_EXIT_CODES)
+    parser = _Parser(
+        prog="reyn",
+        description="Studies of models on suites of scenarios, without a notebook. A first one, which needs no key: "
+        "reyn study run mandates -m simulator -n 20",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"reyn-jupyter {version_of('reyn-jupyter')}")
     parser.set_defaults(run=partial(_help, parser), parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     study = commands.add_parser("study", help="run a study, show it, export its trials")
     study.set_defaults(run=partial(_help, study), parser=study)
     verbs = study.add_subparsers(title="commands", metavar="COMMAND")
-    _add_run(verbs.add_parser("run", help="try what is missing of a study", epilog=_EXIT_CODES))
+    _add_run(
+        verbs.add_parser(
+            "run",
+            help="try what is missing of a study",
+            description="Try every scenario of a suite under each variant, as far as no earlier run did. The suite "
+            "comes first: reyn study run mandates --variants generic-1x explicit-3x -m light. "
+            "reyn study show tells what came of it.",
+            epilog=_EXIT_CODES,
+        )
+    )
     show = verbs.add_parser("show", help="show the report of a study")
     show.add_argument("--json", action="store_true", help="for programs: one JSON object")
     show.add_argument(
@@ -136,7 +152,7 @@ _FILE_HELP = "the study's file, or its name in .reyn/studies; without it the stu
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("suite", metavar="SUITE", help="the name of a suite, or its .yaml file")
+    add("suite", metavar="SUITE", help="the name of a suite (reyn suites lists them), or its .yaml file")
     add(
         "--model", "-m", action="append", default=[], metavar="M",
         help="a tier, offline, simulator, local/FILE.gguf, or a LiteLLM model string; given again, the models are "
@@ -147,23 +163,38 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="variants of the suite, the baseline first; its first two without it, its first one for several models",
     )  # fmt: skip
     add("--only", nargs="+", default=[], metavar="SCENARIO", help="these scenarios alone")
-    add("-n", type=_whole, metavar="N", help="scenarios at most, from all families in proportion")
+    add(
+        "-n",
+        type=_whole,
+        metavar="N",
+        help="scenarios at most, from all families in proportion; all without it",
+    )
     add("--repeats", type=_whole, default=2, metavar="R", help="repeats of each scenario; 2 without it")
     add("--check", metavar="CHECK", help="the check that decides; the suite's primary one without it")
     add(
         "--stop", choices=("fixed", "evalue"), default="fixed",
         help="evalue ends the run once the evidence for a difference of two variants is strong enough",
     )  # fmt: skip
-    add("--file", type=Path, metavar="FILE", help="of the study; .reyn/studies/SUITE-MODEL.sqlite without it")
-    add("--dollars", type=_number, metavar="X", help="what the study may spend, its earlier runs included")
+    add(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help="the study's file; .reyn/studies/SUITE-MODEL.sqlite without it",
+    )
+    add(
+        "--dollars",
+        type=_number,
+        metavar="X",
+        help="US dollars that the study may spend, its earlier runs included",
+    )
     add(
         "--judge-dollars",
         type=_number,
         metavar="X",
-        help="what all model graders together may spend, apart from that",
+        help="US dollars that all model graders together may spend, apart from that",
     )
     add("--no-judge", action="store_true", help="leave the suite's model graders unasked")
-    add("--minutes", type=_number, metavar="T", help="how long this run may take")
+    add("--minutes", type=_number, metavar="T", help="minutes that this run may take")
     add("--concurrency", type=_whole, metavar="C", help="trials at a time at most, for each provider")
     add("--retry", action="store_true", help="try again what ended in an error or a timeout")
     parser.set_defaults(run=_run, parser=parser)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -13,15 +14,17 @@ import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.cli import main
+from reyn_jupyter.cli import _parser, main
 from reyn_jupyter.evaluation.models import fake_provider
 from reyn_jupyter.evaluation.models.fake_provider import FakeProvider, ProviderSettings
 from reyn_jupyter.evaluation.run.planning import PlanError
+from reyn_jupyter.evaluation.suites import load_suite
 from tests.support.waiting import until
 
 Captured = pytest.CaptureFixture[str]
@@ -383,3 +386,16 @@ def test_what_a_suite_file_lets_its_trials_do_is_said_before_they_run(folder: Pa
     assert said in capsys.readouterr().out
     assert main(["study", "run", "own.yaml", "-m", "simulator", "--repeats", "1"]) == 0
     assert capsys.readouterr().err.startswith(said)
+
+
+def test_the_version_and_the_examples_of_the_help_are_real(capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"reyn-jupyter {version('reyn-jupyter')}\n"
+    for words in (["--help"], ["study", "run", "--help"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        said = " ".join(capsys.readouterr().out.split())
+        (line,) = re.findall(r"reyn (study run mandates [^.]*?)(?:\.| options:| commands:)", said)
+        options = _parser().parse_args(line.split())
+        assert set(options.variants) <= set(load_suite(options.suite).variants)

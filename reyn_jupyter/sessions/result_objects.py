@@ -215,7 +215,7 @@ class Table:
     rows: tuple[dict[str, Any], ...]
     title: str = ""
     note: str = ""
-    items: tuple[Any, ...] = ()
+    items: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def payload(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ LOOK = "invoke file__read path=data/orders.csv"
     ("line", "kind", "shown"),
     [
         ("", "Card", "workspace"),
-        ("status", "Card", "Try: %reyn list"),
+        ("status", "Card", "Try: %reyn ask"),
         ("help", "Card", "ask the model"),
         ("help invoke", "Card", "%reyn invoke NAME [key=value …]"),
         ("list --help", "Card", "[CATEGORY …]"),

@@ -268,14 +268,18 @@ class Comparison:
 
 
 def other_scenarios(suite: str, end: Literal["floor", "ceiling"]) -> str:
-    """Return what to do at an end of a suite's scale: ``use first-steps``, or harder scenarios.
+    """Return what to do at an end of a suite's scale: ``try the easier suite first-steps``, or harder scenarios.
 
     >>> other_scenarios("mandates", "floor")
-    'use first-steps'
+    'try the easier suite first-steps'
     """
     if end == "ceiling":
         return "take harder scenarios"
-    return "take easier scenarios, or a larger model" if suite == FIRST_STEPS else f"use {FIRST_STEPS}"
+    return (
+        "take easier scenarios, or a larger model"
+        if suite == FIRST_STEPS
+        else f"try the easier suite {FIRST_STEPS}"
+    )
 
 
 def compare(

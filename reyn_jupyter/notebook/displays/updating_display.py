@@ -417,9 +417,11 @@ class IndexCard:
             self._place.show(progress_card("Building an index", progress))
 
     def end(self) -> None:
-        """Show the last progress where a card stands, which was perhaps left out."""
+        """Show where it came to, if a card stands there."""
         if self._latest is not None:
-            self._place.last(progress_card("Building an index", self._latest))
+            whole = self._latest.done == self._latest.total
+            title = "The index is built" if whole else "The index is not built"
+            self._place.last(progress_card(title, self._latest))
 
 
 def progress_card(title: str, progress: BuildProgress) -> result_objects.Card:

@@ -55,7 +55,7 @@ _CODES = {
     "command",
 }
 _SCORES = {"score", "safety", "quality", "confidence"}  # 0 to 1
-_SELDOM = {"inner"}  # columns that are left out where nothing but 0 stands in them
+_SELDOM = {"inner", "priority"}  # columns that are left out where nothing but 0 stands in them
 _COPIED = {"id", "blob", "run", "name", "action"}
 _IDS = {"id", "blob", "run"}
 _STATES: dict[str, Tone] = {

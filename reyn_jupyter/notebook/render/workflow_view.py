@@ -245,7 +245,7 @@ def run_view(shown: PlanRun, look: Look) -> View:
     done = sum(step.status == "done" for step in run.steps)
     facts = [
         f"plan of {count(len(plan.steps), 'step')}" + (", nothing ran" if preview else f", {done} done"),
-        count(len(plan.gaps), "gap"),
+        count(len(plan.gaps), "gap") if plan.gaps else "no gaps",
     ]
     if shown.phase in _PHASES:
         facts = [] if shown.phase == "planning" else facts

@@ -123,7 +123,10 @@ class OpenFrames:
         styles = self._styles.setdefault(opened.id, {})
         if column not in styles:
             values, _ = opened.head(column)
-            styles[column] = column_style(values, opened.columns[column].spec)
+            spec = opened.columns[column].spec
+            if isinstance(opened, HeldTable) and opened.has_decimals(column):
+                spec = {**spec, "items": "Decimal"}
+            styles[column] = column_style(values, spec)
         return styles[column]
 
     def _forget(self, blob_id: str) -> None:

@@ -15,6 +15,7 @@ from reyn_jupyter.notebook.magic_line.interpolation import interpolate
 from reyn_jupyter.notebook.magic_line.options import Option, Options
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.router.request.router_options import Discovery
 from reyn_jupyter.runtime.record.trace import Trace
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class AskOptions(Options):
         Field(description="the surface: what tools the model is offered"),
     ] = None
     discovery: Annotated[
-        Literal["prompt", "gate", "forced"] | None,
+        Discovery | None,
         Option(),
         Field(description="how it is led to the catalog"),
     ] = None

@@ -126,12 +126,17 @@ def _not_installed(packages: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _keys() -> tuple[str, ...]:
-    """Return one line a variable, set ones first; never a value."""
+    """Return one line a variable that is set, never its value, and the names of those that are missing."""
     users: dict[tuple[str, str], list[str]] = {}
     for provider, variable, state in key_status(os.environ):
         users.setdefault((state, variable), []).append(provider)
-    ordered = sorted(users.items(), key=lambda item: item[0][0] != "set")
-    return tuple(f"{variable:<22} {state:<8} {', '.join(names)}" for (state, variable), names in ordered)
+    found = tuple(
+        f"{variable:<22} {state:<8} {', '.join(names)}"
+        for (state, variable), names in users.items()
+        if state != "missing"
+    )
+    missing = ", ".join(variable for state, variable in users if state == "missing")
+    return (*found, *([f"missing: {missing}"] if missing else []))
 
 
 def _server() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.outputs.frames.column_codec import encode_cells
 from reyn_jupyter.outputs.frames.records import FrameRecords
 from reyn_jupyter.outputs.table.column_spec import STICKY, ColumnSpec, columns_of
 from reyn_jupyter.outputs.table.frame_table import FrameTable
@@ -72,6 +73,11 @@ class HeldTable:
     def head(self, column: int) -> tuple[list[Any], dict[int, str]]:
         """Return the cells of the first rows."""
         return self.table.cells(column, slice(0, HEAD))
+
+    def has_decimals(self, column: int) -> bool:
+        """Return whether the first rows of a column hold decimals alone, which the dtype does not tell."""
+        series = self.table.series[column]
+        return str(series.dtype) == "object" and encode_cells(series.iloc[:HEAD], {})[2] == {"Decimal"}
 
     def load(self, tell: Tell) -> FrameTable:
         return self.table

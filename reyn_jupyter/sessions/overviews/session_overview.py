@@ -364,9 +364,10 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     if problems:
         sections.append(("Problems", tuple(str(problem) for problem in problems)))
     tries = (
+        '%reyn ask "what files are here?"',
         "%reyn list",
         '%reyn search "group and count rows"',
-        '%reyn ask "what files are here?"',
+        "%reyn models",
         "%reyn help",
     )
     return Card("status", "reyn", tuple(facts), tuple(sections), tries)

@@ -271,7 +271,7 @@ class Workflows:
         )
         tries = ("%reyn trust", f"%reyn resolve {capability}")
         files = ("Files: write the program, then trust it as it is", tuple(value["files"]))
-        return Card("scaffold", f"{capability} is begun", facts, (files,), tries, value)
+        return Card("scaffold", f"A draft of a utility for {capability}", facts, (files,), tries, value)
 
     @property
     def kept(self) -> Table:
@@ -332,7 +332,7 @@ class Workflows:
         notes = (*made.notes, *earlier)
         sections = (("Look at this", notes),) if notes else ()
         tries = (f"%reyn invoke {SKILL}__{name}",) if is_own else ("%reyn trust",)
-        return Card("workflow", f"{name} is kept", facts, sections, tries)
+        return Card("workflow", f"{name} is saved", facts, sections, tries)
 
     def _execute(
         self, plan: WorkflowPlan, given: Mapping[str, Any], run_id: str, on_change: OnChange | None
@@ -422,7 +422,7 @@ def _utility_row(utility: Utility) -> dict[str, Any]:
         state = f"ready, given {', '.join(secrets)}"
     return {
         "name": utility.id,
-        "about": shorten(" ".join(manifest.description.split()), 80),
+        "about": shorten(" ".join(manifest.description.split()), 200),
         "capabilities": ", ".join(manifest.capabilities),
         "state": state if utility.trusted else "held back",
         "stability": manifest.stability,

@@ -295,7 +295,7 @@ def _invalid_inputs(utility: Utility, problems: list[dict[str, str]]) -> Workflo
     more = f" (and {count(len(problems) - 1, 'further problem')})" if len(problems) > 1 else ""
     return WorkflowError(
         f"The inputs do not fit {utility.id}: {where}{first['message']}{more}.",
-        f"Look at its schema: %reyn describe utility__{utility.manifest.name}.",
+        f"%reyn describe utility__{utility.manifest.name} shows its schema.",
         "validation",
         {"utility": utility.id, "problems": problems},
     )

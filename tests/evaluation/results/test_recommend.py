@@ -133,7 +133,7 @@ def test_a_model_on_the_floor_gets_no_settings_and_is_told_what_does_differ(pass
     said = str(refused.value)
     assert "cannot be told from 0" in said and f"passes {passed} of 100 trials (0 to " in said
     assert (
-        "floor of this suite; use first-steps." in said
+        "floor of this suite; try the easier suite first-steps." in said
         and "corrected together, do not tell the variants apart either" in said
     )
     apart = evidence(arms, variants=variants, tokens={"plain": 4_000}, checks=("first_call_is", "tokens"))

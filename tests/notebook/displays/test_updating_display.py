@@ -79,4 +79,6 @@ def test_an_index_over_records_has_a_card_at_once_where_the_model_has_to_be_load
     assert shown(BuildProgress(0, 9, noun="record"), BuildProgress(9, 9, 0.2, noun="record")) == "[]"
     loading = BuildProgress(0, 9, doing="loading the embedding model", noun="record")
     said = shown(loading, BuildProgress(9, 9, 0.2, noun="record"))
-    assert "0 of 9 records: loading the embedding model" in said and "9 of 9 records" in said
+    assert "0 of 9 records: loading the embedding model" in said
+    assert "The index is built" in said and "9 of 9 records" in said
+    assert "The index is not built" in shown(loading)

@@ -191,9 +191,10 @@ class _TextPage:
                     *self._more(block.more),
                 ]
             case Commands():
+                lead = f"{visible(block.label)}: "
+                space = " " * text_width(lead)
                 return [
-                    f"{visible(block.label)}: {visible(block.lines[0])}",
-                    *(f"  {visible(x)}" for x in block.lines[1:]),
+                    f"{space if place else lead}{visible(line)}" for place, line in enumerate(block.lines)
                 ]
             case Lines():
                 return self._numbered(block)

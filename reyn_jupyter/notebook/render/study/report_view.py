@@ -308,7 +308,8 @@ def _matrix(report: Report, look: Look) -> Section:
         )
         for check, figure in next(iter(report.figures.values())).items()
     )
-    some = any(figure.not_applicable for found in report.figures.values() for figure in found.values())
+    counted = [figure for found in report.figures.values() for figure in found.values() if figure.found]
+    some = any(figure.not_applicable for figure in counted)
     note = "n/a: trials that the check does not apply to." if some else ""
     return Section("Every check", (Grid("", columns, rows, note),))
 

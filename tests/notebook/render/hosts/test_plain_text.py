@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from reyn_jupyter.notebook.render import to_text, view
 from reyn_jupyter.notebook.render.blocks import Cell, Column, Grid
 from reyn_jupyter.notebook.render.hosts.plain_text import text_table, text_width
+from reyn_jupyter.sessions.result_objects import Card
 
 SENTENCE = "a sentence that is longer than a column of a table can be and so goes on in the lines below it"
 
@@ -53,3 +55,8 @@ def test_wide_letters_and_words_longer_than_a_column_keep_to_their_width() -> No
 def test_an_empty_table_and_one_of_a_single_column_are_shown_whole_too() -> None:
     assert text_table(Grid("nothing", (Column("a"),), ()), whole=True) == ["a", "─", "nothing"]
     assert text_table(Grid("", (), ()), whole=True) == text_table(Grid("", (), ()))
+
+
+def test_lines_to_type_stand_below_each_other() -> None:
+    said = to_text(view(Card("help", "Title", (), (), ("%reyn list", "%reyn help"))))
+    assert said.rstrip().endswith("Try: %reyn list\n     %reyn help")

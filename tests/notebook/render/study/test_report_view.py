@@ -231,3 +231,23 @@ def test_the_cost_part_draws_the_cost_of_a_trial_and_of_a_success() -> None:
     }
     for form, shown in drawn(view(made)).items():
         assert "cost per trial" in shown and "cost per success" in shown and "$0.0040" in shown, form
+
+
+def test_what_n_a_means_is_said_only_where_it_stands() -> None:
+    made = report(found())
+
+    def words(shown: int, hidden: int) -> str:
+        first, *_ = next(iter(made.figures.values()))
+        figures = {
+            name: {
+                check: replace(figure, not_applicable=hidden, found=None)
+                if check == first
+                else replace(figure, not_applicable=shown)
+                for check, figure in found_figures.items()
+            }
+            for name, found_figures in made.figures.items()
+        }
+        return to_text(view(replace(made, figures=figures)))
+
+    assert "n/a" not in words(0, 3) and "does not apply" in words(0, 3)
+    assert "n/a: trials that the check does not apply to." in words(2, 0)
