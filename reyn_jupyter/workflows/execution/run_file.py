@@ -388,13 +388,12 @@ def _hash_folder(folder: Path) -> tuple[str, int]:
         folders.sort()
         for name in sorted([*folders, *files]):
             place = Path(root, name)
-            held, length = "", 0
-            if place.is_symlink():
-                held = os.readlink(place)
-            elif name in files:
+            mode, held, length = place.lstat().st_mode, "", 0
+            if stat.S_ISLNK(mode):
+                held = str(place.readlink())
+            elif not stat.S_ISDIR(mode):
                 held, length = _hash_file(place)
-            kind = "link" if place.is_symlink() else "file" if name in files else "folder"
-            digest.update(repr((place.relative_to(folder).as_posix(), kind, held)).encode())
+            digest.update(repr((place.relative_to(folder).as_posix(), stat.S_IFMT(mode), held)).encode())
             size += length
     return digest.hexdigest(), size
 
