@@ -92,7 +92,13 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
   }
 
   function fetchWindow(number: number): void {
-    if (windows.has(number)) return;
+    const known = windows.get(number);
+    if (known !== undefined) {
+      // What is in sight is the last to go.
+      windows.delete(number);
+      windows.set(number, known);
+      return;
+    }
     if (windows.size >= MOST_WINDOWS) {
       // What was asked for and is far out of sight now is not waited for.
       fetching.abort();

@@ -53,7 +53,7 @@ export function insertButton(
     "button.r-button.r-copy",
     {
       type: "button",
-      "aria-label": `Insert cell: ${code}`,
+      "aria-label": `${label}: ${code}`,
       onclick: () => {
         insert(code);
         flashLabel(button, "Inserted", label);

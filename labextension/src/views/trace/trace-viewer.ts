@@ -259,14 +259,14 @@ class TraceViewer {
       if (!isSameRow || part.blob !== this.blob) this.showBlobButton(part.blob);
       drawSide(this.request, part.request, source, isSameRow);
       drawSide(this.response, part.response, source, isSameRow);
-      this.detail.setAttribute("aria-label", visible(`${row.title}: request and response`));
+      this.nameDetail(row);
     };
     if (keptPart) return (partRequest.stop(), showSides(keptPart));
     partRequest.start(
       (options) => source.request("trace.part", { run: this.run, id: row.id }, options),
       showSides,
       (error) => {
-        if (!isSameRow) this.clearPart();
+        if (!isSameRow) this.clearPart(row);
         fill(
           this.partProblem,
           errorCard(error, () => this.showPart(row)),
@@ -275,9 +275,14 @@ class TraceViewer {
     );
   }
 
+  private nameDetail(row: Row): void {
+    this.detail.setAttribute("aria-label", visible(`${row.title}: request and response`));
+  }
+
   /** What stands there belongs to another step. */
-  private clearPart(): void {
+  private clearPart(row: Row): void {
     this.drawnState = "";
+    this.nameDetail(row);
     this.showBlobButton(null);
     fill(this.request);
     fill(this.response);
