@@ -70,7 +70,13 @@ events.onmessage = (event) => {{ for (const each of [...listeners]) each(JSON.pa
 events.onopen = async () => {{
   if (window.cleanup) return;
   const made = typeof widget === "function" ? await widget() : widget;
-  window.cleanup = (await made.render({{ model, el: document.getElementById("host") }})) ?? (() => {{}});
+  let el = document.getElementById("host");
+  if ({shadow}) {{
+    const root = el.attachShadow({{ mode: "open" }});
+    el = document.createElement("div");
+    root.append(document.querySelector("link[rel=stylesheet]").cloneNode(), el);
+  }}
+  window.cleanup = (await made.render({{ model, el }})) ?? (() => {{}});
   document.body.dataset.ready = "yes";
 }};
 </script></body></html>"""
@@ -100,8 +106,8 @@ class Bare:
 class Served:
     """The server behind one page: its snapshot, and the connection to the session."""
 
-    def __init__(self, session: Session, snapshot: dict[str, Any], theme: str) -> None:
-        self.snapshot, self.theme = snapshot, theme
+    def __init__(self, session: Session, snapshot: dict[str, Any], theme: str, shadow: bool = False) -> None:
+        self.snapshot, self.theme, self.shadow = snapshot, theme, shadow
         self.outgoing: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self.requests: list[dict[str, Any]] = []
         self.silent = threading.Event()  # set: the kernel does not answer any more
@@ -153,6 +159,7 @@ class Served:
                     made = PAGE.format(
                         theme=THEMES[served.theme],
                         light=str(served.theme == "light").lower(),
+                        shadow=str(served.shadow).lower(),
                     )
                     self._send("text/html; charset=utf-8", made.encode())
 
@@ -217,14 +224,16 @@ def bare(
     *,
     silent: bool = False,
     hold: Sequence[str] = (),
+    shadow: bool = False,
 ) -> Iterator[Bare]:
     """Show a snapshot in a bare page, by the module that every widget carries.
 
     Args:
         silent: the kernel does not answer.
         hold: operations that it does not answer before `release`.
+        shadow: the view stands in a shadow tree, as in marimo.
     """
-    server = Served(session, snapshot, theme)
+    server = Served(session, snapshot, theme, shadow)
     for each in hold:
         server.hold(each)
     if silent:

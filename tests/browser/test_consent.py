@@ -144,6 +144,18 @@ def test_an_interrupt_takes_the_question_away(lab: LabPage) -> None:
     assert not written(lab, "stopped.txt")
 
 
+def test_a_press_says_so_where_nothing_waits_for_it_any_more(lab: LabPage) -> None:
+    lab.open(SAYS, "says(write('late.txt', 'hello\\n'), 'Written.')", ASK).run(0, 1).start(2)
+    card = card_at(lab, 2)
+    expect(card).to_be_visible()
+    lab.rest()
+    lab.script("document.querySelector('.jp-OutputArea-stdin-item').remove()")
+    card.get_by_role("button", name="Allow once").click()
+    expect(card.get_by_role("alert")).to_contain_text("Nothing waits for this answer any more.")
+    lab.command("notebook:interrupt-kernel")
+    expect(shown_at(lab, 2)).to_contain_text("interrupted")
+
+
 def test_a_saved_question_is_not_asked(lab: LabPage) -> None:
     lab.open(SAYS, "says(write('saved.txt', 'hello\\n'), 'Written.')", ASK).run(0, 1).start(2)
     expect(card_at(lab, 2)).to_be_visible()

@@ -209,6 +209,24 @@ def test_keys_move_through_rows_and_open_one(browser: Browser, session: Session)
         expect(table).to_be_focused()
 
 
+def test_an_action_that_opens_is_read_out_and_escape_leaves_it_with_what_was_typed(
+    browser: Browser, session: Session
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        page.get_by_role("searchbox").fill("payment__send")
+        page.keyboard.press("Enter")
+        expect(page.locator(".r-said")).to_have_text("payment__send is open")
+        opened = page.get_by_role("region", name="payment__send")
+        field = opened.get_by_role("textbox", name="tags")
+        field.fill("typed")
+        field.press("Escape")
+        expect(opened).to_be_hidden()
+        expect(page.get_by_role("grid")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(field).to_have_value("typed")
+
+
 def test_a_form_is_filled_in_corrected_and_run(browser: Browser, session: Session) -> None:
     with exploring(browser, session) as shown:
         page = shown.page

@@ -63,7 +63,9 @@ def orders(session: Session, request: pytest.FixtureRequest) -> str:
 
 
 @contextmanager
-def grid(browser: Browser, session: Session, blob: str, theme: str = "light") -> Iterator[Bare]:
+def grid(
+    browser: Browser, session: Session, blob: str, theme: str = "light", *, shadow: bool = False
+) -> Iterator[Bare]:
     in_memory = {"type": "frame", "frame": blob}
     snapshot = {
         "protocol": 1,
@@ -71,7 +73,7 @@ def grid(browser: Browser, session: Session, blob: str, theme: str = "light") ->
         "view": {"kind": "blob", "title": blob, "badges": [], "facts": [], "blocks": [], "knob": ""},
         "live": in_memory if blob.startswith(PREFIX) else {"type": "blob", "blob": blob, "selector": None},
     }
-    with bare(browser, session, snapshot, theme) as shown:
+    with bare(browser, session, snapshot, theme, shadow=shadow) as shown:
         expect(shown.page.get_by_role("grid")).to_be_visible()
         expect(shown.page.get_by_role("gridcell").first).not_to_have_text("…")
         yield shown
@@ -349,3 +351,23 @@ def test_the_bars_of_a_stored_table_filter_it_too(browser: Browser, session: Ses
         bars(shown, "region").first.click()
         expect(status(shown)).to_contain_text("1,000 match")
         expect(head(shown, "region")).to_have_attribute("aria-sort", "none")
+
+
+def test_the_keyboard_keeps_its_place_in_a_shadow_tree(
+    browser: Browser, session: Session, million: str
+) -> None:
+    with grid(browser, session, million, shadow=True) as shown:
+        page = shown.page
+        first = page.get_by_role("gridcell", name="0", exact=True).last
+        first.click()
+        page.keyboard.press("Control+End")
+        expect(page.get_by_role("gridcell", name=f"{ROWS - 1}", exact=True)).to_be_focused()
+        page.keyboard.press("Control+Home")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Alt+ArrowDown")
+        menu = page.get_by_role("dialog")
+        expect(menu).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(menu).to_be_hidden()
+        assert page.evaluate("document.querySelector('#host').shadowRoot.activeElement?.dataset.row") == "-1"

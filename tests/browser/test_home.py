@@ -104,6 +104,33 @@ def test_each_notebook_keeps_its_question_and_its_answer(lab: LabPage) -> None:
     expect(answer(panel)).to_contain_text("First.")
 
 
+def test_a_question_that_a_busy_kernel_has_not_taken_is_asked_once_through_other_notebooks(
+    lab: LabPage,
+) -> None:
+    gate, path = lab.server.gate()
+    lab.open(f"{SAYS}\nsays('First.', 'Twice.')", gate).run(0)
+    first = lab.name
+    panel = opened(lab)
+    lab.start(1)
+    question(panel).fill("asked once?")
+    question(panel).press("Enter")
+    lab.open("1")
+    expect(panel).to_contain_text(lab.name)
+    lab.close()
+    lab.script(
+        "window.jupyterapp.shell.activateById([...window.jupyterapp.shell.widgets('main')]"
+        ".find((each) => each.context?.path === given).id)",
+        first,
+    )
+    lab.name = first
+    expect(panel.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
+    question(panel).press("Enter")
+    path.write_text("")
+    expect(answer(panel)).to_contain_text("First.")
+    expect(question(panel)).to_have_value("")
+    expect(runs(panel).filter(has_text="asked once?")).to_have_count(1)
+
+
 def test_a_restart_in_the_middle_loses_no_question_and_says_what_to_do(lab: LabPage) -> None:
     (lab.server.root / "go").unlink(missing_ok=True)
     lab.open(f"{SAYS}{WAITS}\nsays(call('function__wait'), 'It is over.')", LOAD).run(0)

@@ -214,6 +214,47 @@ def test_a_text_is_paged_searched_and_marked(
         expect(page.get_by_text("no match")).to_be_visible()
 
 
+def test_a_search_is_of_what_the_field_holds_however_late_its_matches_come(
+    browser: Browser, session: Session, keep: Callable[..., str]
+) -> None:
+    text = "".join(f"line {number}{' first' if number % 2 else ' second'}\n" for number in range(9))
+    with inspected(browser, session, keep(text)) as shown:
+        page, server = shown.page, shown.server
+        field = page.get_by_label("Search the text")
+        for presses, words, count in ((2, "first", 4), (1, "second", 5)):
+            server.hold("lines.find")
+            for other in ("line", words):  # the first one's matches are on their way when the field changes
+                field.fill(other)
+                for _ in range(presses):
+                    field.press("Enter")
+            shown.requests()
+            server.release("lines.find")
+            expect(page.get_by_text(f"of {count}", exact=False)).to_have_text(re.compile(rf"^\d of {count}$"))
+            expect(page.locator(".r-hit mark")).to_have_text(words)
+
+
+def test_a_reason_is_said_once_however_many_requests_fail_for_it(
+    browser: Browser, session: Session, keep: Callable[..., str]
+) -> None:
+    blob = keep("".join(f"line {number}\n" for number in range(10_000)))
+    with inspected(browser, session, blob) as shown:
+        page = shown.page
+        expect(page.get_by_text("2line 1", exact=True)).to_be_visible()
+        store: Any = session.parts.services.blobs
+        path = store.path(blob)
+        away = path.rename(path.with_suffix(".away"))
+        for line in (3000, 6000, 9000):
+            page.get_by_label("Go to line").fill(str(line))
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_contain_text("was collected")
+            shown.requests()
+        expect(page.get_by_role("alert")).to_have_count(1)
+        away.rename(path)
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        expect(page.get_by_text("9,000line 8999", exact=True)).to_be_visible()
+
+
 def test_a_regular_expression_that_makes_no_sense_says_so(
     browser: Browser, session: Session, keep: Callable[..., str]
 ) -> None:

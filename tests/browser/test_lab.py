@@ -176,7 +176,10 @@ def test_a_reopened_notebook_shows_its_snapshots_and_offers_to_load_the_extensio
     lab.reload()
     expect(lab.output(1).get_by_text("file__read", exact=True)).to_be_visible()
     expect(caption(lab.output(1))).to_contain_text("not loaded in this kernel")
-    lab.output(1).get_by_role("button", name=LOAD).click()
+    insert = lab.output(1).get_by_role("button", name=LOAD)
+    insert.click()
+    expect(insert).to_have_text("Inserted")
+    expect(insert).to_have_text("Insert %load_ext")
     assert lab.source(2) == LOAD
     assert not lab.executed(2)
     lab.run(2)

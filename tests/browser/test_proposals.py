@@ -47,6 +47,21 @@ def test_a_proposed_cell_appears_below_the_one_that_runs_and_is_taken_out_again(
     assert lab.source(3) == "last = 'typed by hand'"
 
 
+def test_a_second_view_of_a_notebook_takes_the_place_of_the_first_when_that_is_closed(lab: LabPage) -> None:
+    lab.open(SAYS, PROPOSE, "%%reyn --approve all\npropose", READ)
+    connected(lab)
+    lab.command("docmanager:clone")
+    lab.script("panel.dispose()")
+    lab.script(
+        "panel.content.widgets[3].model.sharedModel.setSource(given)", f"# typed in the second view\n{READ}"
+    )
+    lab.run(1, 2)
+    lab.until("panel.content.widgets.length === 6")
+    assert lab.source(3) == "proposed = 1 / 0"
+    lab.run(5)
+    expect(lab.output(5)).to_contain_text("typed in the second view")
+
+
 def test_a_proposed_cell_that_was_changed_stays(lab: LabPage) -> None:
     lab.open(SAYS, PROPOSE, "%%reyn --approve all\npropose", "%reyn undo")
     connected(lab)

@@ -95,6 +95,28 @@ def test_the_keyboard_goes_through_the_steps(shown: Bare) -> None:
     expect(page.get_by_role("option", selected=True)).to_contain_text("Step 5")
 
 
+def test_a_step_that_cannot_be_shown_leaves_no_other_under_its_name_and_its_error_goes_with_it(
+    shown: Bare,
+) -> None:
+    page, server = shown.page, shown.server
+    response = page.get_by_role("region", name="Response", exact=True)
+    expect(response).to_contain_text("Unknown action 'file__raed'")
+    server.hold("trace.part")
+    page.get_by_role("listbox", name="Steps").focus()
+    page.keyboard.press("End")
+    expect(page.get_by_role("option", selected=True)).to_contain_text("Step 5")
+    page.wait_for_timeout(200)  # until the choice has settled
+    shown.requests()
+    [asked] = server.held.pop("trace.part")
+    broken = {"type": "error", "id": asked["id"], "code": "failed", "message": "It broke.", "hint": ""}
+    server.outgoing.put(broken)
+    expect(page.get_by_role("alert")).to_contain_text("It broke.")
+    expect(response).to_be_empty()
+    page.get_by_role("option").filter(has_text="file__raed").first.click()
+    expect(response).to_contain_text("Unknown action 'file__raed'")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_a_slash_filters_and_says_how_many_are_left(shown: Bare) -> None:
     page = shown.page
     page.get_by_role("listbox", name="Steps").focus()

@@ -162,6 +162,12 @@ def test_text_that_streams_in_is_added_without_losing_a_selection(page: Drawing)
     assert page.page.evaluate("() => String(getSelection())") == "one"
 
 
+def test_a_sign_that_streams_in_in_pieces_is_drawn_as_one(page: Drawing) -> None:
+    page.show(View("x", "x", blocks=(Code("by \U0001f469"),)))
+    page.update(View("x", "x", blocks=(Code("by \U0001f469\u200d\U0001f4bb"),)))
+    expect(page.page.locator("#host pre")).to_have_text("by \U0001f469\u200d\U0001f4bb")
+
+
 def test_a_fold_follows_its_run_until_the_person_touches_it(page: Drawing) -> None:
     page.show(card(step(1, "x", is_open=True), step(2, "x", is_open=True)))
     page.page.locator("#host summary").nth(1).click()

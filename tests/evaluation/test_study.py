@@ -51,8 +51,11 @@ def test_the_check_that_the_runs_named_in_advance_leads_the_report() -> None:
     made.run(BASE, BEST, check="chain", n=2)
     assert made.compare(BASE, BEST).check.name == made.report().comparisons[0].check.name == "chain"
     assert made.evidence.checks[:2] == ("chain", "first_call_is")
+    assert made.evidence.provenance["notes"] == ()
     made.run(BASE, BEST)  # names the suite's own: the two do not agree
     assert made.compare(BASE, BEST).check.name == made.evidence.primary == "first_call_is"
+    (note,) = made.evidence.provenance["notes"]
+    assert note.startswith("first_call_is decides: not every run of this file named chain.")
 
 
 def test_what_a_study_found_prints_as_sentences(compared: Study) -> None:

@@ -104,6 +104,7 @@ class Questions {
     });
     void dialog.ready.then(() => card.focus());
     await dialog.launch().catch(() => undefined);
+    card.dispose();
     dialog.dispose();
   }
 }

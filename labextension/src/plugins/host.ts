@@ -8,6 +8,7 @@ import type { Live } from "../sources/source";
 import { PROTOCOL } from "../sources/source";
 import type { Host } from "../sources/source";
 import { createDisplay, type Display } from "../views/display";
+import { visible } from "../views/dom/h";
 import { ICON } from "./icon";
 import { LIVE_VIEWS } from "./kinds";
 
@@ -90,8 +91,8 @@ function openTab(
   openTabs.set(key, tab);
   tab.disposed.connect(() => openTabs.delete(key));
   tab.id = `reyn-tab-${(tabs += 1)}`;
-  tab.title.label = title;
-  tab.title.caption = `${title} · ${panel.context.path}`;
+  tab.title.label = visible(title);
+  tab.title.caption = visible(`${title} · ${panel.context.path}`);
   tab.title.icon = ICON;
   tab.title.closable = true;
   app.shell.add(tab, "main", { ref: panel.id, mode: "split-right" });

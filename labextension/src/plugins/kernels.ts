@@ -14,10 +14,13 @@ export interface NotebookKernel {
 export class Kernels {
   /** A notebook's kernel is looked at for the first time. */
   readonly kernelOpened: ISignal<this, NotebookKernel>;
+  /** The view of a notebook that stood for it has closed, and another one of the same notebook is open. */
+  readonly panelReplaced: ISignal<this, NotebookKernel>;
   /** Whether questions about consent are shown here; kernels are told. */
   private showsApprovals = true;
   private sources = new Map<ISessionContext, KernelSource>();
   private _kernelOpened = new Signal<this, NotebookKernel>(this);
+  private _panelReplaced = new Signal<this, NotebookKernel>(this);
 
   constructor(
     private tracker: INotebookTracker | null,
@@ -25,6 +28,7 @@ export class Kernels {
     private version: string,
   ) {
     this.kernelOpened = this._kernelOpened;
+    this.panelReplaced = this._panelReplaced;
     // A kernel that is not told goes on to ask for consent where nobody is left to see it.
     window.addEventListener("pagehide", (event) => {
       if (!event.persisted) for (const kernel of this.sources.values()) kernel.dispose();
@@ -60,8 +64,10 @@ export class Kernels {
     const context = panel.sessionContext;
     panel.content.disposed.connect(() => {
       const other = this.tracker?.find((each) => each !== panel && each.sessionContext === context);
-      if (other) this.hangUpWith(other);
-      else this.sources.get(context)?.dispose();
+      const kernel = this.sources.get(context);
+      if (!other) return kernel?.dispose();
+      this.hangUpWith(other);
+      if (kernel) this._panelReplaced.emit({ panel: other, kernel });
     });
   }
 

@@ -50,7 +50,9 @@ export const notebookCells: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IKernels],
   activate(_app: JupyterFrontEnd, kernels: Kernels): void {
-    kernels.kernelOpened.connect((_kernels, opened) => new NotebookCopies(opened));
+    const keep = (_kernels: Kernels, opened: NotebookKernel): NotebookCopies => new NotebookCopies(opened);
+    kernels.kernelOpened.connect(keep);
+    kernels.panelReplaced.connect(keep);
   },
 };
 

@@ -5,6 +5,7 @@
 // prompt itself is out of sight as long as the card stands for it, and no longer.
 import type { PromptChoice, PromptedQuestion, QuestionLine } from "../protocol";
 import { type ApprovalCard, approvalCard, leaveQuestion } from "../views/approval";
+import { RequestError } from "../sources/source";
 import { waitForPerson } from "./waiting";
 
 const HIDDEN = "reyn-prompt";
@@ -111,14 +112,11 @@ export class PromptedCard {
   }
 
   private draw(question: PromptedQuestion): void {
-    const rest = (): Promise<Page> => {
+    const rest = async (): Promise<Page> => {
       this.type(question.more);
       return new Promise((resolve) => (this.resolveRest = resolve));
     };
-    const answer = (choice: PromptChoice): Promise<unknown> => {
-      this.type(choice.key);
-      return Promise.resolve();
-    };
+    const answer = async (choice: PromptChoice): Promise<void> => this.type(choice.key);
     this.card = approvalCard(
       question,
       { rest, answer },
@@ -145,7 +143,8 @@ export class PromptedCard {
 
   private type(key: string): void {
     const { input } = this;
-    if (!input) return;
+    if (!input)
+      throw new RequestError("gone", "Nothing waits for this answer any more.", "Run the cell again.");
     this.answered.add(input);
     input.value = key;
     input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));

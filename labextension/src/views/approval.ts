@@ -174,13 +174,19 @@ type Kept = AnswerChoice & { secret: string };
 const offered = (choices: readonly AnswerChoice[]): Kept[] =>
   choices.filter((each): each is Kept => each.secret !== null);
 
+/** A question that hears when it is answered elsewhere. */
+export interface ConnectionCard extends ApprovalCard {
+  /** It hears nothing more, and stays open. */
+  dispose(): void;
+}
+
 /** A question whose answers go over a connection, which was sent a secret for each. */
 export function connectionCard(
   event: ApprovalAsked,
   source: Source,
   closed: () => void,
   leave: () => void,
-): ApprovalCard {
+): ConnectionCard {
   const { id } = event;
   const asker: Asker<Kept> = {
     rest: async (start) => {
@@ -190,12 +196,12 @@ export function connectionCard(
     answer: ({ answer, secret }) => source.request("approval.answer", { id, answer, secret }),
   };
   const card = approvalCard({ ...event, choices: offered(event.choices) }, asker, closed, leave);
-  const unheard = source.subscribe((heard) => {
+  const dispose = source.subscribe((heard) => {
     if (heard.name !== "settled" || heard.id !== id) return;
-    unheard();
+    dispose();
     card.close();
   });
-  return card;
+  return { ...card, dispose };
 }
 
 /** Leaves a question: the focus goes to what is around its view. */
@@ -217,7 +223,7 @@ export function approvals(
   takes: (event: ApprovalAsked) => boolean = () => true,
   shown: (card: HTMLElement) => void = () => undefined,
 ): () => void {
-  const cards = new Map<string, HTMLElement>();
+  const cards = new Map<string, ConnectionCard>();
   let closed = false;
   const add = (event: ApprovalAsked): void => {
     if (closed || cards.has(event.id) || !takes(event)) return;
@@ -227,16 +233,17 @@ export function approvals(
       () => setTimeout(() => drop(event.id), OUTCOME_STAYS),
       () => leaveQuestion(element),
     );
-    cards.set(event.id, card.element);
+    cards.set(event.id, card);
     element.append(card.element);
     // Whoever is typing, or is elsewhere, is not interrupted; the safe answer is at hand for everybody else.
-    const active = document.activeElement;
+    const active = focusedNear(element) ?? document.activeElement;
     const near = !active || active === document.body || element.parentElement?.contains(active);
     if (near && !active?.matches("input, textarea, select")) card.focus();
     shown(card.element);
   };
   const drop = (id: string): void => {
-    cards.get(id)?.remove();
+    cards.get(id)?.element.remove();
+    cards.get(id)?.dispose();
     cards.delete(id);
   };
   const unheard = source.subscribe((event) => {
@@ -249,6 +256,7 @@ export function approvals(
   return () => {
     closed = true;
     unheard();
+    for (const card of cards.values()) card.dispose();
     element.replaceChildren();
   };
 }

@@ -143,15 +143,11 @@ function describeState(source: Source, opened: boolean): Child[] {
       if (/protocol/.test(reason)) return [`This is the view as it was saved: ${reason}`];
       return [
         `${(reason || "reyn-jupyter is not loaded in this kernel").replace(/\.$/, "")}; this is the view as it was saved. `,
-        insertCell ? insertLoad(insertCell) : [h("code", {}, LOAD), copyButton(() => LOAD, LOAD)],
+        insertCell
+          ? insertButton(LOAD, insertCell, "Insert %load_ext")
+          : [h("code", {}, LOAD), copyButton(() => LOAD, LOAD)],
       ];
     default:
       return [];
   }
 }
-
-const insertLoad = (insert: (code: string) => void): HTMLElement => {
-  const button = insertButton(LOAD, insert);
-  button.textContent = "Insert %load_ext";
-  return button;
-};

@@ -1,8 +1,9 @@
 // Requests that may take long: a line says how far each is and stops it; one that failed says why and can be repeated.
 //
 // Invariant: the line of a request is there only while somebody waits for it, or has to decide whether to try again.
+// Requests that fail for the same reason share a line: a kernel that is gone says so once, however far one scrolls.
 import type { Operations } from "../protocol";
-import { RequestError, type Source } from "../sources/source";
+import { errorSentence, RequestError, type Source } from "../sources/source";
 import { fill, h, visible } from "./dom/h";
 import { errorCard } from "./requests";
 
@@ -20,10 +21,17 @@ export interface RequestProgress {
   dispose(): void;
 }
 
+interface Failure {
+  line: HTMLElement;
+  /** Settles each request that failed so: true to try again. */
+  waiting: Set<(again: boolean) => void>;
+}
+
 /** @param source is asked; @param around gets aria-busy while a request takes long */
 export function requestProgress(source: Source, around: HTMLElement): RequestProgress {
   const lines = h("div.r-requests", { "aria-live": "polite" });
   const all = new AbortController();
+  const failures = new Map<string, Failure>(); // by what they say
   let busy = 0;
 
   async function requestOnce<O extends keyof Operations>(
@@ -60,7 +68,7 @@ export function requestProgress(source: Source, around: HTMLElement): RequestPro
     } finally {
       release();
       clearTimeout(timer);
-      if (line.isConnected && !(busy -= 1)) around.ariaBusy = null;
+      if (line.parentNode && !(busy -= 1)) around.ariaBusy = null;
       line.remove();
     }
   }
@@ -69,17 +77,32 @@ export function requestProgress(source: Source, around: HTMLElement): RequestPro
   const askWhetherAgain = (error: RequestError, signal: AbortSignal): Promise<boolean> =>
     new Promise((decide) => {
       const [stop, release] = anySignal(signal, all.signal);
-      const settle = (yes: boolean) => () => {
+      const said = errorSentence(error);
+      const failure = failures.get(said) ?? showFailure(said, error);
+      const settle = (again: boolean): void => {
         release();
-        line.remove();
-        decide(yes);
+        failure.waiting.delete(settle);
+        if (!failure.waiting.size) {
+          failures.delete(said);
+          failure.line.remove();
+        }
+        decide(again);
       };
-      const line = source.host.name === "page" ? notInPageCard(error) : errorCard(error, settle(true));
-      line.append(" ", h("button.r-button", { type: "button", onclick: settle(false) }, "Dismiss"));
-      lines.append(line);
-      if (stop.signal.aborted) settle(false)();
-      else stop.signal.addEventListener("abort", settle(false));
+      failure.waiting.add(settle);
+      if (stop.signal.aborted) settle(false);
+      else stop.signal.addEventListener("abort", () => settle(false));
     });
+
+  function showFailure(said: string, error: RequestError): Failure {
+    const waiting: Failure["waiting"] = new Set();
+    const settleAll = (again: boolean) => () => [...waiting].forEach((settle) => settle(again));
+    const line = source.host.name === "page" ? notInPageCard(error) : errorCard(error, settleAll(true));
+    line.append(" ", h("button.r-button", { type: "button", onclick: settleAll(false) }, "Dismiss"));
+    lines.append(line);
+    const failure = { line, waiting };
+    failures.set(said, failure);
+    return failure;
+  }
 
   return {
     box: lines,

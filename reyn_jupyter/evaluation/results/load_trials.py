@@ -164,7 +164,7 @@ def load_trials(store: Store, spec: StudySpec, judges: Mapping[str, str] | None 
             rows[name, trial.key, trial.source] = stored.id
     runs = store.runs()
     with store.reading("what a run noted"):
-        notes = run_notes(store, runs, others, spec.code)
+        notes = run_notes(store, runs, others, spec)
         primary = _announced_check(runs, spec)
         judged = {grader.name: grader.version for grader in spec.graders}
         versions = judged | {grader.people: grader.people_version for grader in spec.graders}
@@ -197,8 +197,13 @@ def load_trials(store: Store, spec: StudySpec, judges: Mapping[str, str] | None 
 
 def _announced_check(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> str:
     """Return the check that decides: the one that every run named before its first trial, else the suite's own."""
-    named = {run["check"] for run in runs if run["code"] == spec.code}
-    return str(named.pop()) if len(named) == 1 else spec.primary
+    named = _named_checks(runs, spec)
+    return named[0] if len(named) == 1 else spec.primary
+
+
+def _named_checks(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> list[str]:
+    """Return the checks that runs named before their first trials, the earliest first."""
+    return list(dict.fromkeys(str(run["check"]) for run in runs if run["code"] == spec.code))
 
 
 def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str, str]:
@@ -321,7 +326,7 @@ def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def run_notes(
-    store: Store, runs: list[dict[str, Any]], others: Mapping[str, int], code: str
+    store: Store, runs: list[dict[str, Any]], others: Mapping[str, int], spec: StudySpec
 ) -> tuple[str, ...]:
     """Return what a reader of the figures should know of the file and its runs, one sentence each.
 
@@ -329,10 +334,11 @@ def run_notes(
         store: the study's file.
         runs: what is known of its runs, the oldest first.
         others: why trials do not count → how many.
-        code: the version of the code whose trials count.
+        spec: the study as it is now, with the version of the code whose trials count.
     """
     return (
-        *_note_left_out(others, store.codes(), code),
+        *_note_left_out(others, store.codes(), spec.code),
+        *_note_checks(runs, spec),
         *_note_interruption(runs),
         *_note_unfinished(store),
         *_run_warnings(runs),
@@ -352,6 +358,17 @@ def _note_left_out(others: Mapping[str, int], codes: Mapping[str, int], code: st
         "attempt": "were tried again; the last attempt counts",
     }
     return said + [f"{count:,} trials {words[reason]}." for reason, count in others.items() if count]
+
+
+def _note_checks(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> list[str]:
+    """Return why a check that a run named does not decide, where an earlier run named another one."""
+    named = _named_checks(runs, spec)
+    others = ", ".join(each for each in named if each != spec.primary)
+    if len(named) < 2:
+        return []
+    return [
+        f"{spec.primary} decides: not every run of this file named {others}. For that, begin a file of its own."
+    ]
 
 
 def _note_unfinished(store: Store) -> list[str]:

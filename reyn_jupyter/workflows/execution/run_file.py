@@ -322,11 +322,11 @@ class RunFile:
         return value if isinstance(value, dict) else None
 
     def artifacts(self, paths: Sequence[str]) -> tuple[StepArtifact, ...]:
-        """Return files that a step made, with their hashes as they are now; blocks while it reads them."""
+        """Return files and folders that a step made, with their hashes as they are now; blocks while it reads."""
         return tuple(_artifact(self.workspace, path) for path in paths)
 
     def has_artifacts(self, artifacts: Sequence[StepArtifact]) -> bool:
-        """Return whether files of a step lie there as it made them; blocks while it reads them."""
+        """Return whether files and folders of a step lie there as it made them; blocks while it reads them."""
         return all(each.sha256 and _artifact(self.workspace, each.path) == each for each in artifacts)
 
 
@@ -357,18 +357,45 @@ def encode_json(value: Any, *, sort: bool = False) -> bytes:
 
 
 def _artifact(workspace: Path, path: str) -> StepArtifact:
-    """Return a file with its hash; it is followed through no link of its own, and through none to elsewhere."""
+    """Return a file or folder with its hash; followed through no link of its own, and through none to elsewhere."""
     missing = StepArtifact(path, "", 0)
     place = workspace / path
     try:
         if not place.resolve().is_relative_to(workspace.resolve()):
             return missing
-        with os.fdopen(os.open(place, os.O_RDONLY | NO_FOLLOW | NO_WAIT), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return missing
-            return StepArtifact(path, hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
+        is_folder = stat.S_ISDIR(place.lstat().st_mode)
+        return StepArtifact(path, *(_hash_folder(place) if is_folder else _hash_file(place)))
     except (OSError, ValueError):
         return missing
+
+
+def _hash_file(path: Path) -> tuple[str, int]:
+    """Return the hash and the size of a file. Raises OSError where it is no plain one."""
+    with os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is no plain file")
+        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+
+
+def _hash_folder(folder: Path) -> tuple[str, int]:
+    """Return the hash and the size of all that lies in a folder, where a link counts as what stands in it."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    digest, size = hashlib.sha256(), 0
+    for root, folders, files in os.walk(folder, onerror=fail):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            place = Path(root, name)
+            mode, held, length = place.lstat().st_mode, "", 0
+            if stat.S_ISLNK(mode):
+                held = str(place.readlink())
+            elif not stat.S_ISDIR(mode):
+                held, length = _hash_file(place)
+            digest.update(repr((place.relative_to(folder).as_posix(), stat.S_IFMT(mode), held)).encode())
+            size += length
+    return digest.hexdigest(), size
 
 
 def _damaged(run_id: str, why: str) -> WorkflowError:

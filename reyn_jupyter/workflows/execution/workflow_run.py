@@ -49,7 +49,7 @@ UNDER_WAY: tuple[StepStatus, ...] = (
 
 @dataclass(frozen=True)
 class StepArtifact:
-    """A file that a step made: its path in the workspace, its SHA-256 ("" where it is not there, or unread), bytes."""
+    """A file or folder that a step made: its path, its SHA-256 ("" where it is not there, or unread), its bytes."""
 
     path: str
     sha256: str

@@ -272,6 +272,30 @@ def test_a_step_whose_artifact_is_not_as_it_was_is_run_again(bench: Workshop, ha
     assert bench.log() == 2
 
 
+@pytest.mark.parametrize("harm", ["nothing", "added", "changed", "a link in place of it"])
+def test_a_step_that_made_a_folder_is_run_again_only_where_something_in_it_is_not_as_it_was(
+    bench: Workshop, harm: str
+) -> None:
+    body = LOGS.rpartition("print(")[0] + (
+        "Path('made/deep').mkdir(parents=True)\nPath('made/deep/one.txt').write_text('one')\n"
+        "Path('made/two.txt').symlink_to('deep/one.txt')\n"
+    )
+    bench.add("makes", f"{body}print(json.dumps({{'file': str(Path('made').absolute())}}))\n",
+              input_schema=opened(log=LOG), output_schema=closed(file=ARTIFACT), idempotency="safe")  # fmt: skip
+    steps = [step("a", "makes.run", {"log": "log"}), step("b", "fails.run", depends_on=["a"])]
+    failed = bench.execute(*steps)
+    file = bench.root / steps_of(failed)["a"]["outputs"]["file"] / "deep" / "one.txt"
+    if harm == "added":
+        file.with_name("three.txt").write_text("")
+    elif harm == "changed":
+        file.write_text("another")
+    elif harm != "nothing":
+        file.rename(file.with_name("aside.txt"))
+        file.symlink_to("aside.txt")
+    bench.execute(*steps, resume=failed["run_id"])
+    assert bench.log() == (1 if harm == "nothing" else 2)
+
+
 # A workflow that is a step
 
 

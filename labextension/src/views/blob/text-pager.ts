@@ -47,6 +47,8 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
   let fetching = new AbortController();
   let matches: LineMatch[] = [];
   let more: number | null = 0;
+  let search = new AbortController(); // of what is in the field now
+  let seeking: AbortController | null = null; // the search whose matches are on their way
   let matchPlace = -1;
   let pattern: RegExp | null = null;
 
@@ -90,7 +92,13 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
   }
 
   function fetchWindow(number: number): void {
-    if (windows.has(number)) return;
+    const known = windows.get(number);
+    if (known !== undefined) {
+      // What is in sight is the last to go.
+      windows.delete(number);
+      windows.set(number, known);
+      return;
+    }
     if (windows.size >= MOST_WINDOWS) {
       // What was asked for and is far out of sight now is not waited for.
       fetching.abort();
@@ -152,12 +160,14 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
       regex: regex.checked,
       limit: 1000,
     };
-    const found = await progress.request("lines.find", wanted);
+    const found = await progress.request("lines.find", wanted, search.signal);
     matches = matches.concat(found.matches);
     more = found.next;
   }
 
   function resetSearch(): void {
+    search.abort();
+    search = new AbortController();
     matches = [];
     more = 0;
     matchPlace = -1;
@@ -191,13 +201,25 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
     if (match.offset > ROW_BYTES) await openLine(match.line, Math.max(0, match.offset - 200));
     else long.hidden = true;
   }
-  const seek = (by: number): void => void findNext(by).catch(resetSearch);
+  /** While matches are on their way a press adds nothing; another search than theirs does not wait for them. */
+  async function seek(by: number): Promise<void> {
+    const mine = search;
+    if (seeking === mine) return;
+    seeking = mine;
+    try {
+      await findNext(by);
+    } catch {
+      if (mine === search) resetSearch();
+    } finally {
+      if (seeking === mine) seeking = null;
+    }
+  }
 
   find.addEventListener("input", resetSearch);
   regex.addEventListener("change", resetSearch);
   find.addEventListener("keydown", (event) => {
     event.stopPropagation();
-    if (event.key === "Enter") seek(event.shiftKey ? -1 : 1);
+    if (event.key === "Enter") void seek(event.shiftKey ? -1 : 1);
     else if (event.key === "Escape") box.focus();
   });
   goto.addEventListener("keydown", (event) => event.stopPropagation());
@@ -229,11 +251,11 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
     if (!model.find) return;
     find.value = model.find;
     regex.checked = true;
-    seek(1);
+    void seek(1);
   }
 
   const arrow = (label: string, sign: string, by: number): HTMLElement =>
-    h("button.r-button", { type: "button", "aria-label": label, onclick: () => seek(by) }, sign);
+    h("button.r-button", { type: "button", "aria-label": label, onclick: () => void seek(by) }, sign);
   element.append(
     h(
       "div.r-bar",
@@ -252,6 +274,7 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
   void start().catch(ignore);
   return () => {
     fetching.abort();
+    search.abort();
     progress.dispose();
     virtual.dispose();
     element.replaceChildren();

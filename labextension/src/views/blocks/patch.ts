@@ -87,8 +87,9 @@ function patch(old: Piece, block: Block, host?: Host): boolean {
     block.more === before.more
   ) {
     const text = element.querySelector("pre")?.firstChild;
-    if (!(text instanceof Text) || !block.text.startsWith(before.text)) return false;
-    text.appendData(visible(block.text.slice(before.text.length)));
+    const shown = visible(block.text); // of the whole: what joins two signs may come apart from the first
+    if (!(text instanceof Text) || !shown.startsWith(text.data)) return false;
+    text.appendData(shown.slice(text.data.length));
     return true;
   }
   return false;

@@ -127,7 +127,9 @@ class Explorer {
   }
 
   private onKeydown(event: KeyboardEvent): void {
-    const typing = (event.target as Element).closest("input, textarea, select");
+    const target = event.target as Element;
+    if (event.key === "Escape" && !event.isComposing && this.pane.contains(target)) return this.close();
+    const typing = target.closest("input, textarea, select");
     if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     this.search.focus();
@@ -186,6 +188,7 @@ class Explorer {
     this.pane.setAttribute("aria-label", visible(name));
     if (this.pane.firstChild !== detail.element) fill(this.pane, detail.element);
     detail.show();
+    announce(this.root, `${name} is open`);
   }
 
   /** An action that was not open yet, in the place of those that were looked at longest ago. */

@@ -7,7 +7,7 @@ export function announce(inside: Element, text: string): void {
   let line = view?.querySelector(":scope > .r-said");
   if (view && !line) view.append((line = h("span.r-said", { role: "status" })));
   // A status line is read out when it changes after it is there.
-  setTimeout(() => line && (line.textContent = text), 50);
+  setTimeout(() => line && (line.textContent = visible(text)), 50);
 }
 
 export async function copy(text: string): Promise<void> {
@@ -44,18 +44,22 @@ export function copyButton(text: () => string, what = ""): HTMLButtonElement {
   return button;
 }
 
-export function insertButton(code: string, insert: (code: string) => void): HTMLButtonElement {
+export function insertButton(
+  code: string,
+  insert: (code: string) => void,
+  label = "Insert cell",
+): HTMLButtonElement {
   const button = h(
     "button.r-button.r-copy",
     {
       type: "button",
-      "aria-label": visible(`Insert cell: ${code}`),
+      "aria-label": `${label}: ${code}`,
       onclick: () => {
         insert(code);
-        flashLabel(button, "Inserted", "Insert cell");
+        flashLabel(button, "Inserted", label);
       },
     },
-    "Insert cell",
+    label,
   );
   return button;
 }

@@ -6,7 +6,7 @@
 import type { FilterKey, FrameColumn, FrameFigures, FrameRows, Grid, OpenedFrame } from "../../protocol";
 import { RequestError, type Source, type ViewFunction } from "../../sources/source";
 import { copy, copyButton, insertButton, announce } from "../dom/copy";
-import { fill, formatCount, h, visible } from "../dom/h";
+import { fill, focusedNear, formatCount, h, visible } from "../dom/h";
 import { virtualRows } from "../dom/virtual-rows";
 import { type RequestProgress, requestProgress, ignore } from "../request-progress";
 import { barParts, describeRows } from "./bar";
@@ -190,9 +190,10 @@ class DataGridView {
       choose: ({ position }, chosen) => this.choose(position, chosen),
       figuresOf: ({ position }) => (this.first ? undefined : this.sparks.get(position)),
     });
-    const focused = this.head.contains(document.activeElement);
+    const hasFocus = (): boolean => this.head.contains(focusedNear(this.head));
+    const focused = hasFocus();
     patchCells(this.head, cells);
-    if (focused && !this.head.contains(document.activeElement)) this.cursor.focus();
+    if (focused && !hasFocus()) this.cursor.focus();
   }
 
   /** Fetches what the columns' heads draw, one after another once rows are there; nothing waits for it. */
@@ -248,7 +249,7 @@ class DataGridView {
 
   private draw(first: number, stop: number): void {
     this.windows.want(first, stop);
-    const active = document.activeElement;
+    const active = focusedNear(this.table);
     const focused = this.table.contains(active) && !this.head.contains(active);
     const actions = {
       settle: (at: [number, number]) => this.cursor.settle(at),

@@ -1,7 +1,7 @@
 // A small dialog beside an element of a grid: a column's filter, a whole cell, code.
 //
 // Invariant: one is open at a time; Escape and a click elsewhere close it, and the keyboard goes back to where it was.
-import { fill, h, unique } from "../dom/h";
+import { fill, focusedNear, h, unique } from "../dom/h";
 import { ignore } from "../request-progress";
 
 export class Popover {
@@ -43,7 +43,7 @@ export class Popover {
       if (!event.composedPath().includes(element)) this.close(false);
     };
     document.addEventListener("pointerdown", outside);
-    const before = document.activeElement;
+    const before = focusedNear(element);
     this.restoreFocus = (focused) => {
       document.removeEventListener("pointerdown", outside);
       if (!focused) return;
@@ -58,7 +58,7 @@ export class Popover {
     if (this.element.hidden) return;
     this.onclose();
     this.element.hidden = true;
-    const { restoreFocus: restoreFocus } = this;
+    const { restoreFocus } = this;
     this.restoreFocus = ignore;
     restoreFocus(focus);
   }

@@ -19,6 +19,8 @@ const MANY = 200;
 /** What of the panel outlives the view: one for each notebook. */
 export interface HomeState {
   draft: string;
+  /** A question that the kernel has not taken yet; gives what went wrong, or null. */
+  asking: Promise<unknown> | null;
   /** The run whose answer is shown, and whether it went on when that was last seen. */
   answer: { run: string; running: boolean; question: string } | null;
   /** The lists that show many entries. */
@@ -30,6 +32,7 @@ export interface HomeState {
 
 export const homeState = (): HomeState => ({
   draft: "",
+  asking: null,
   answer: null,
   long: new Set(),
   folded: new Set(["Stored results"]),
@@ -75,8 +78,8 @@ class Home implements HomeView {
   private reading = latestRequest();
   private isReading = false;
   private isReadAgain = false;
-  private isAsking = false;
   private wasAway = false;
+  private isDisposed = false;
   private ends: (() => void)[];
   private endAnswer: (() => void) | null = null;
   private endQuestions: (() => void) | null = null;
@@ -99,7 +102,7 @@ class Home implements HomeView {
       onkeydown: (event: KeyboardEvent) => {
         if (event.key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
         event.preventDefault();
-        void this.ask();
+        this.ask();
       },
     });
     this.question.value = state.draft;
@@ -124,7 +127,7 @@ class Home implements HomeView {
         "aria-label": "Ask",
         onsubmit: (event: Event) => {
           event.preventDefault();
-          void this.ask();
+          this.ask();
         },
       },
       this.question,
@@ -178,6 +181,7 @@ class Home implements HomeView {
     ];
     this.showAnswer();
     this.read();
+    this.followAsking();
   }
 
   focusQuestion(): void {
@@ -189,6 +193,7 @@ class Home implements HomeView {
   }
 
   dispose(): void {
+    this.isDisposed = true;
     for (const end of this.ends) end();
     this.readSoon.cancel();
     this.endAnswer?.();
@@ -292,26 +297,42 @@ class Home implements HomeView {
     if (hadFocus) box.querySelector("button")?.focus({ preventScroll: true });
   }
 
-  private async ask(): Promise<void> {
+  /** Asks once, however long the kernel is busy and whatever other notebooks are looked at until it has taken it. */
+  private ask(): void {
+    const { source, state } = this;
+    if (state.asking) return;
     const typed = this.question.value;
-    if (this.isAsking) return;
-    this.isAsking = true;
+    state.asking = source.request("home.ask", { prompt: typed }).then(
+      ({ run }) => {
+        state.asking = null;
+        // What was typed while the kernel took the question is the next one.
+        if (state.draft === typed) state.draft = "";
+        state.answer = { run, running: true, question: typed.trim() };
+        return null;
+      },
+      (error: unknown) => {
+        state.asking = null;
+        return error;
+      },
+    );
+    this.followAsking();
+  }
+
+  /** Shows what comes of a question that was asked here, or in the view that was here before. */
+  private followAsking(): void {
+    const { state } = this;
+    if (!state.asking) return;
     this.askButton.disabled = true;
     fill(this.problem);
-    try {
-      const { run } = await this.source.request("home.ask", { prompt: typed });
-      // What was typed while the kernel took the question is the next one.
-      if (this.question.value === typed) this.question.value = this.state.draft = "";
-      this.state.answer = { run, running: true, question: typed.trim() };
+    void state.asking.then((error) => {
+      if (this.isDisposed) return;
+      this.askButton.disabled = false;
+      if (error) return fill(this.problem, errorCard(error));
+      if (this.question.value !== state.draft) this.question.value = state.draft;
       this.showAnswer();
       announce(this.root, "Asked");
       this.read(); // it may have ended before its name came
-    } catch (error) {
-      fill(this.problem, errorCard(error));
-    } finally {
-      this.isAsking = false;
-      this.askButton.disabled = false;
-    }
+    });
   }
 
   private showAnswer(): void {

@@ -44,10 +44,12 @@ class TraceViewer {
   private request = h("section.r-side", { "aria-label": "Request" });
   private response = h("section.r-side", { "aria-label": "Response" });
   private notice = h("div");
+  private partProblem = h("div");
   private detail = h(
     "div.r-detail",
     { role: "region", tabindex: 0, "aria-label": "What stands behind the chosen step" },
     this.notice,
+    this.partProblem,
     this.request,
     this.response,
   );
@@ -252,24 +254,38 @@ class TraceViewer {
     const keptPart = this.parts.get(row.id);
     const showSides = (part: Part): void => {
       this.drawnState = state;
+      fill(this.partProblem);
       if (!this.trace?.running && this.parts.size < MOST_PARTS) this.parts.set(row.id, part);
       if (!isSameRow || part.blob !== this.blob) this.showBlobButton(part.blob);
       drawSide(this.request, part.request, source, isSameRow);
       drawSide(this.response, part.response, source, isSameRow);
-      this.detail.setAttribute("aria-label", visible(`${row.title}: request and response`));
+      this.nameDetail(row);
     };
     if (keptPart) return (partRequest.stop(), showSides(keptPart));
     partRequest.start(
       (options) => source.request("trace.part", { run: this.run, id: row.id }, options),
       showSides,
       (error) => {
-        this.showBlobButton(null);
+        if (!isSameRow) this.clearPart(row);
         fill(
-          this.notice,
+          this.partProblem,
           errorCard(error, () => this.showPart(row)),
         );
       },
     );
+  }
+
+  private nameDetail(row: Row): void {
+    this.detail.setAttribute("aria-label", visible(`${row.title}: request and response`));
+  }
+
+  /** What stands there belongs to another step. */
+  private clearPart(row: Row): void {
+    this.drawnState = "";
+    this.nameDetail(row);
+    this.showBlobButton(null);
+    fill(this.request);
+    fill(this.response);
   }
 
   private showBlobButton(blob: string | null): void {
