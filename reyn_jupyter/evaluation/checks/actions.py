@@ -7,7 +7,13 @@ and answered with an error was not done: only `arguments_correct`, which is abou
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_matching import Served, other_calls, serve, unread_calls, unread_sentence
+from reyn_jupyter.evaluation.checks.call_matching import (
+    Served,
+    other_calls,
+    serve,
+    unread_calls,
+    unread_sentence,
+)
 from reyn_jupyter.evaluation.checks.call_predicates import (
     accepted_calls,
     call_evidence,
