@@ -77,14 +77,13 @@ def _with_warning(index: Index) -> Index:
     """Return an index, with a warning where it does not search all of its records' texts."""
     import warnings
 
-    from reyn_jupyter.search.embedding_texts import LONGEST
-    from reyn_jupyter.search.ranking.vocabulary import LONGEST_TEXT
+    from reyn_jupyter.search.ranking.vocabulary import LONGEST_EMBEDDED, LONGEST_TEXT
 
     if shortened := index.shortened:
         meaning = (
             ""
             if index.lexical_only
-            else f", by meaning the first {LONGEST:,}, or what the model reads of them"
+            else f", by meaning the first {LONGEST_EMBEDDED:,}, or what the model reads of them"
         )
         said = (
             f"Of {len(shortened):,} of {index.size:,} records only the beginning is searched: by words the first "

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reyn_jupyter.search.action_records import Record, RecordError, records_of
-from reyn_jupyter.search.embedding_texts import LONGEST
 from reyn_jupyter.search.metadata import MetadataTable
 from reyn_jupyter.search.ranking import confidence as decision
 from reyn_jupyter.search.ranking.analysis import AnalyzedRecords
@@ -25,7 +24,7 @@ from reyn_jupyter.search.ranking.dense import DenseLeg, best, fuse_scores, witho
 from reyn_jupyter.search.ranking.exact_names import NameIndex
 from reyn_jupyter.search.ranking.lexical import LexicalIndex, ParsedQuery
 from reyn_jupyter.search.ranking.tokens import cut_note, cut_query
-from reyn_jupyter.search.ranking.vocabulary import LONGEST_TEXT, Vocabulary
+from reyn_jupyter.search.ranking.vocabulary import LONGEST_EMBEDDED, LONGEST_TEXT, Vocabulary
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ class Index:
     @property
     def shortened(self) -> tuple[str, ...]:
         """Return the ids of records of which only the beginning of a name or a description is searched."""
-        most = LONGEST_TEXT if self.lexical_only else min(LONGEST, LONGEST_TEXT)
+        most = LONGEST_TEXT if self.lexical_only else min(LONGEST_EMBEDDED, LONGEST_TEXT)
         return tuple(each.id for each in self.records if max(len(each.name), len(each.description)) > most)
 
     def __repr__(self) -> str:
