@@ -497,4 +497,6 @@ def _told() -> Iterator[None]:
     except DynamicToolError as error:
         raise ActionError(_sentence(error.message), error.hint, code=error.code) from error
     except SandboxError as error:
-        raise ActionError(f"The tool did not run: {error}.", error.hint, code="no_sandbox") from error
+        raise ActionError(
+            f"The tool did not run to its end: {error}.", error.hint, code="no_sandbox"
+        ) from error

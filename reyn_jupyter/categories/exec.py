@@ -176,7 +176,9 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
             with suppress(OSError):
                 scratch.rmdir()  # nothing was made in it
     except SandboxError as error:
-        raise ActionError(f"The command did not run: {error}.", error.hint, code="no_sandbox") from error
+        raise ActionError(
+            f"The command did not run to its end: {error}.", error.hint, code="no_sandbox"
+        ) from error
     return _result(result, changes, removed)
 
 

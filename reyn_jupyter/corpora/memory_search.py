@@ -77,7 +77,7 @@ class MemorySearch:
                 note = f"Ranked by words alone: {error.message}"
         if vector is not None and vector.shape != (index.dimension,):
             vector, note = None, "Ranked by words alone: the model gives vectors of another length now."
-        ranked = await asyncio.to_thread(index.search, query, limit, vector=vector)
+        ranked = await asyncio.to_thread(index.search, cut_query(query), limit, vector=vector)
         found = [FoundMemory(by_id[each], round(score, 4)) for each, score in ranked]
         said = " ".join(filter(None, (cut_note(query), note)))
         return found, "hybrid" if vector is not None else "lexical", said

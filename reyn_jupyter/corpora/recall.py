@@ -15,6 +15,7 @@ from reyn_jupyter.corpora.corpus import FRAME, Corpus, LoadedCorpus
 from reyn_jupyter.corpora.corpus_file import CorpusError, StoredPassage
 from reyn_jupyter.search.embedders.local import one_thread
 from reyn_jupyter.search.metadata import Between, FilterError
+from reyn_jupyter.search.ranking.tokens import cut_query
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count, enumerate_words, shorten
 
@@ -161,14 +162,14 @@ def _search(
     loaded: LoadedCorpus, query: str, limit: int, where: Mapping[str, Any] | None, vector: Floats | None
 ) -> list[tuple[str, float]]:
     if vector is None or not loaded.vectors:
-        return loaded.index.search(query, limit, where=where)
+        return loaded.index.search(cut_query(query), limit, where=where)
     if vector.shape != (loaded.index.dimension,):
         raise CorpusError(
             "The model gives vectors of another length than those that are kept.",
             "If the model behind the name changed: drop the corpus, and index it again.",
         )
     with one_thread():
-        return loaded.index.search(query, limit, where=where, vector=vector)
+        return loaded.index.search(cut_query(query), limit, where=where, vector=vector)
 
 
 def _is_readable(hit: RecallHit, may_read: Callable[[str], bool]) -> bool:

@@ -12,7 +12,7 @@ import asyncio
 import ipaddress
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,15 +83,12 @@ class FoundModel:
         return f"%reyn config models.light {entry}"
 
 
-async def find_servers(
-    addresses: Sequence[str] = (), *, quick: bool = False, models: Collection[str] = ()
-) -> tuple[FoundModel, ...]:
+async def find_servers(addresses: Sequence[str] = (), *, quick: bool = False) -> tuple[FoundModel, ...]:
     """Ask for models at addresses of this machine, and try what they can do.
 
     Args:
         addresses: as "127.0.0.1:8080", "localhost:8080" or "8080"; the usual ports when there are none.
         quick: try nothing; only list the models.
-        models: try these, and not the first few.
 
     Returns:
         The models, by address; for an address that was given and has none, why.
@@ -107,7 +104,7 @@ async def find_servers(
     asked = [_Finder(place) for place in places]
     found = await asyncio.gather(*(each.look() for each in asked))
     if not quick:
-        found = [await finder.tried(listed, models) for finder, listed in zip(asked, found, strict=True)]
+        found = [await finder.tried(listed) for finder, listed in zip(asked, found, strict=True)]
     given = bool(addresses)
     return tuple(model for listed in found for model in listed if given or model.note != NOTHING)
 
@@ -144,14 +141,13 @@ class _Finder:
             return replace(found, note=f"runs on another machine ({where}): not tried", usable=False)
         return found if model.chats else replace(found, note="makes embeddings, no answers", usable=False)
 
-    async def tried(self, models: list[FoundModel], wanted: Collection[str]) -> list[FoundModel]:
+    async def tried(self, models: list[FoundModel]) -> list[FoundModel]:
         """Return the models with what the first few of them can do."""
         able = [each for each in models if each.model and each.usable]
-        chosen = [each for each in able if each.model in wanted] if wanted else able[:TRIED]
         done = {each.model: each for each in models}
         end = asyncio.get_running_loop().time() + TRY
         async with models_server(f"http://{self._address}") as server:
-            for model in chosen:
+            for model in able[:TRIED]:
                 trial = _Trial(server, model)
                 try:
                     async with asyncio.timeout_at(end):

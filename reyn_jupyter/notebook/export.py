@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ def export(path: str | Path, *objects: object, title: str | None = None, content
         content: whether spans hold what was said: prompts, answers, arguments and results.
 
     Returns:
-        A card that names the file, its size and what it holds.
+        A card that names the file, its size and what it holds, and says where secrets in it are not covered.
 
     Raises:
         TypeError: one of the objects is none of the session's.
@@ -85,7 +86,16 @@ def export(path: str | Path, *objects: object, title: str | None = None, content
     except FileNotFoundError as error:
         hint = "Install reyn-jupyter again; in a checkout, build the views first."
         raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
-    return _write(file, page, shown)
+    has_media = any(_has_media((entry.snapshot, entry.answers)) for entry in entries)
+    notes = [("pictures and sounds", "as they are: secrets cannot be covered in them")] if has_media else []
+    return _write(file, page, shown, notes)
+
+
+def _has_media(value: Any) -> bool:
+    """Return whether pictures or sounds are among the blocks of a view, or in what it may ask for."""
+    if isinstance(value, dict):
+        return value.get("type") == "media" or any(map(_has_media, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_media, value))
 
 
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
@@ -140,17 +150,18 @@ def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
         raise _unwritable(file, error) from error
     finally:
         part.unlink(missing_ok=True)
-    return _card(file, file.stat().st_size, [f"{len(table):,} rows"])
+    notes = [("secrets", "not covered: the table is written as it is")]
+    return _card(file, file.stat().st_size, [f"{len(table):,} rows"], notes)
 
 
-def _write(file: Path, content: bytes, shown: list[str]) -> Card:
+def _write(file: Path, content: bytes, shown: list[str], notes: Sequence[tuple[str, str]] = ()) -> Card:
     from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
 
     try:
         Workspace(file.parent).write_atomic(file.name, content)  # what was there stays if this does not fit
     except (OSError, WorkspaceError) as error:
         raise _unwritable(file, error) from error
-    return _card(file, len(content), shown)
+    return _card(file, len(content), shown, notes)
 
 
 def _unwritable(file: Path, error: Exception) -> ReynError:
@@ -160,10 +171,15 @@ def _unwritable(file: Path, error: Exception) -> ReynError:
     return ReynError(f"{file} cannot be written: {why.rstrip('.')}.", "Name another file.")
 
 
-def _card(file: Path, size: int, shown: list[str]) -> Card:
+def _card(file: Path, size: int, shown: list[str], notes: Sequence[tuple[str, str]] = ()) -> Card:
     from reyn_jupyter.notebook.render import formatting
 
-    facts = (("file", _relative_path(file)), ("size", formatting.size(size)), ("holds", "\n".join(shown)))
+    facts = (
+        ("file", _relative_path(file)),
+        ("size", formatting.size(size)),
+        ("holds", "\n".join(shown)),
+        *notes,
+    )
     return Card("export", "Exported", facts, data={"path": str(file), "bytes": size})
 
 

@@ -34,7 +34,7 @@ from reyn_jupyter.models.providers.wire import metering_call
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
 from reyn_jupyter.models.written_calls import CallFilter
 from reyn_jupyter.router.context.conversation import Conversation
-from reyn_jupyter.router.context.fit_context import ContextFitter, ContextLengths, Fitted, reply_tokens
+from reyn_jupyter.router.context.fit_context import ContextFitter, ContextLengths, Fitted, reply_limits
 from reyn_jupyter.router.repeats import Repeats
 from reyn_jupyter.router.reply.normalize_reply import readable
 from reyn_jupyter.router.request import prompt as prompts
@@ -161,7 +161,7 @@ class ModelCaller:
         self._fitter: ContextFitter | None = None
         if options.fit_context:
             known = ContextLengths() if contexts is None else contexts
-            self._fitter = ContextFitter(model, self.model, known, reply_tokens(self._parameters))
+            self._fitter = ContextFitter(model, self.model, known, reply_limits(self._parameters))
         policy = RetryPolicy(retries=self._limits.retries)
         self._patient = RetryingModel(model, policy, on_retry=self._on_retry, log=services.call_log)
 
@@ -288,17 +288,17 @@ class ModelCaller:
         attached = prefix.has_attachments or any(message.attachments for message in state.messages)
         if attached and not self.media:
             messages = tuple([message.text_alone for message in messages])
-        fitted = None
+        fitted, lowered = None, dict[str, int]()
         if self._fitter is not None:
             before, own = len(prefix.messages), len(state.messages)
             fitted = await self._fitter.fit(messages, before, own, attempt.offer.tools)
-            messages = fitted.messages
+            messages, lowered = fitted.messages, self._fitter.lowered_limits
         request = Request(
             self._model.label,
             messages,
             attempt.offer.tools,
             attempt.choice,
-            {**self._parameters, **attempt.parameters},
+            {**self._parameters, **attempt.parameters, **lowered},
             self._limits.model_timeout,
             self._repeat,
             first_word_patience(self._model.host, self._limits.model_timeout),

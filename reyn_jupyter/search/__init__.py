@@ -49,6 +49,9 @@ def build(
         An index; `index.search(text, limit, where={"language": "en"})` gives ids and scores, `index.answer(text)` also
         whether they fit.
 
+    Warns:
+        UserWarning: of some records only the beginning of the texts is searched; `index.shortened` names them.
+
     Raises:
         RecordError: a record without id or name, an id that stands twice, or a part of the wrong type.
         EmbedderError: "local", and this machine has no model.
@@ -65,17 +68,37 @@ def build(
     given = records_of(records)
     serving = _local() if embedder == "local" else embedder
     if serving is None or not given:
-        return Index(given, None, serving)
+        return _with_warning(Index(given, None, serving))
     opened = VectorStore(Path(store)) if isinstance(store, str | Path) else store
     shown = listener()
     try:
         tell = shown if on_progress is None else on_progress
         vectors = embed_records(given, serving, opened or VectorStore(None), name, tell)
-        return Index(given, vectors, serving)
+        return _with_warning(Index(given, vectors, serving))
     finally:
         shown.end()
         if opened is not None and opened is not store:
             opened.close()
+
+
+def _with_warning(index: Index) -> Index:
+    """Return an index, with a warning where it does not search all of its records' texts."""
+    import warnings
+
+    from reyn_jupyter.search.ranking.vocabulary import LONGEST_EMBEDDED, LONGEST_TEXT
+
+    if shortened := index.shortened:
+        meaning = (
+            ""
+            if index.lexical_only
+            else f", by meaning the first {LONGEST_EMBEDDED:,}, or what the model reads of them"
+        )
+        said = (
+            f"Of {len(shortened):,} of {index.size:,} records only the beginning is searched: by words the first "
+            f"{LONGEST_TEXT:,} characters of a text{meaning}. `index.shortened` names them; give a long text in parts."
+        )
+        warnings.warn(said, UserWarning, stacklevel=3)
+    return index
 
 
 def _local() -> Embedder:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reyn_jupyter.search.ranking.tokens import words
+from reyn_jupyter.search.ranking.vocabulary import LONGEST_EMBEDDED
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.action_records import Record
 
 WEIGHTS = (0.5, 1.0, 0.3)  # name as words, description, names of parameters
-LONGEST = 2_000  # characters of a text; embedders read a few hundred words
 VIEWS = "name .5, description 1, parameters .3"  # with what else decides a stored vector: change it, and all are stale
 
 
@@ -32,12 +32,14 @@ def texts_of(record: Record) -> tuple[str, ...]:
     >>> texts_of(Record("1", "readFile", "Read a file.", {"properties": {"path": {}}}))
     ('read file', 'Read a file.', 'path')
     """
-    name = " ".join(words(record.name[:LONGEST])) or record.name
+    name = " ".join(words(record.name[:LONGEST_EMBEDDED])) or record.name
     properties = record.parameters.get("properties")
     named = properties if isinstance(properties, Mapping) else ()
-    parameters = ", ".join(" ".join(words(str(each)[:LONGEST])) for each in islice(named, LONGEST))
+    parameters = ", ".join(
+        " ".join(words(str(each)[:LONGEST_EMBEDDED])) for each in islice(named, LONGEST_EMBEDDED)
+    )
     texts = (record.description.strip(), parameters)
-    return tuple(clean(text[:LONGEST]) for text in (name, *texts) if text)
+    return tuple(clean(text[:LONGEST_EMBEDDED]) for text in (name, *texts) if text)
 
 
 def join_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

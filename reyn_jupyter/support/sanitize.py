@@ -48,22 +48,17 @@ def visible(text: str) -> str:
     return _PROPER_OR_HIDDEN.sub(lambda match: match[1] or _mark(match[0]), text)
 
 
-def printable(text: str, *, one_line: bool = True) -> str:
+def printable(text: str) -> str:
     """Return the text with all marked that is not drawn or not drawn as itself, for what a person decides about.
 
     Stricter than `visible`: joiners, variation selectors, every space but the plain one, unassigned and private
-    characters are marked too, since two names that look the same must not differ.
-
-    Args:
-        text: anything.
-        one_line: mark line breaks and tabs too.
+    characters are marked too, line breaks and tabs among them, since two names that look the same must not differ.
 
     >>> printable("orders\\u200d.csv\\n")
     'orders⟨U+200D⟩.csv␊'
     """
     if not text.isprintable():
-        kept = "" if one_line else "\n\t"
-        text = "".join(c if c.isprintable() or c in kept else _mark(c) for c in text)
+        text = "".join(c if c.isprintable() else _mark(c) for c in text)
     return _HIDDEN.sub(lambda match: _mark(match[0]), text)
 
 

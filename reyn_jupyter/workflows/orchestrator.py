@@ -24,6 +24,7 @@ from reyn_jupyter.runtime.call.json_arguments import NoJsonFormError, json_form
 from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
 from reyn_jupyter.workflows.execution.executor import (
+    OWN_RUN,
     ExecutionEvent,
     RunLimits,
     execute_plan,
@@ -216,6 +217,10 @@ class Orchestrator:
             try:
                 with step_place(place):
                     return await self._call(step, inputs)
+            except WorkflowError as error:
+                if self._is_workflow(step) and self._run_file(place.inner_run_id).exists:
+                    error.details = {**error.details, OWN_RUN: place.inner_run_id}
+                raise
             finally:
                 logs[step.step_id] = place.log.text
 
@@ -229,7 +234,7 @@ class Orchestrator:
             digest_of=self._digest,
             artifact_paths=self._artifacts,
             judge_again=self._judge_again,
-            has_own_run=self._is_workflow,
+            own_run=lambda step: self._own_run(run_file, step),
             log_of=lambda step: logs.get(step.step_id, ""),
             resume=resume,
             force=force,
@@ -331,6 +336,13 @@ class Orchestrator:
         """Return whether a step runs a workflow of the workspace."""
         name = _parsed(_action_of(step))
         return name is not None and name.category == SKILL and self._library.has_workflow(name.entry)
+
+    def _own_run(self, run_file: RunFile, step: WorkflowStep) -> RunFile | None:
+        """Return the file of the run that a step of a run has of its own; None where it runs no workflow."""
+        if not self._is_workflow(step):
+            return None
+        place = StepPlace(run_file.step_folder(step.step_id), 0.0, self._called(step))
+        return self._run_file(place.inner_run_id)
 
     def _serving(self, capability: str) -> tuple[ServingAction, ...]:
         """Return the actions that say that they serve a capability."""

@@ -246,7 +246,7 @@ def test_a_page_follows_the_reader_s_theme(
         ("/tmp/out.html", "outside the workspace"),
         ("notes.txt", "ends in .html"),
         ("missing/out.html", "is no folder that exists"),
-        ("out.html nothing-like-this", "names neither a run, a blob nor a variable"),
+        ("out.html nothing-like-this", "names neither one run, one blob nor a variable"),
     ],
 )
 def test_a_page_is_written_inside_the_workspace_alone(

@@ -19,7 +19,7 @@ from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret
-from tests.support.mcp_servers import program
+from tests.support.mcp_servers import mcp_sessions, program
 from tests.support.waiting import clock_of, until
 
 Make = Callable[..., reyn.Session]
@@ -28,16 +28,8 @@ Make = Callable[..., reyn.Session]
 @pytest.fixture
 def make(workspace: Path) -> Iterator[Make]:
     """Makes sessions with these servers, and closes them."""
-    made: list[reyn.Session] = []
-
-    def session(*servers: McpServer, **options: Any) -> reyn.Session:
-        source = McpServerList(servers)
-        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source, **options))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
+    with mcp_sessions(workspace) as sessions:
+        yield sessions
 
 
 def value(session: reyn.Session, name: str, **args: Any) -> Any:

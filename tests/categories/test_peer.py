@@ -522,7 +522,7 @@ def test_what_a_peer_reads_and_sends_is_said_as_sent(workspace: Path) -> None:
         agents.session(workspace, {"checker": {**CHECKER, "model": "strong"}}), strong=hosted
     )
     asked(session, "once")
-    assert [item["name"] for item in session.ask("go").sent_contents] == ["notes.txt"]
+    assert [item["name"] for item in session.ask("go").sent.contents] == ["notes.txt"]
 
 
 @pytest.mark.parametrize("model", ["strong", "no such model"])

@@ -87,7 +87,7 @@ def test_a_model_that_can_see_gets_the_image_after_the_results_and_the_record_no
     [attached] = next(each for each in json.loads(record)[1] if "attachments" in each)["attachments"]
     assert attached["sha256"] == blob.part_entries[1].sha256
     assert attached["blob_id"] == blob.part_entries[1].blob
-    sent = {item["name"]: item["bytes"] for item in trace.sent_contents}
+    sent = {item["name"]: item["bytes"] for item in trace.sent.contents}
     assert sent["report__sales"] == len(trace.calls[0].finished.output.encode()) + len(PLOT)  # type: ignore[union-attr]
 
 

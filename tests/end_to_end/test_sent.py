@@ -82,7 +82,7 @@ def test_hosts_and_bytes_are_those_that_the_server_got(
     assert len(server.requests) == 2 and trace.answer == "three lines"
     assert dict(trace.sent.hosts) == {f"{HOST}:{port}": lengths(server.requests)}
     assert (trace.sent.requests, trace.sent.counted, dict(trace.sent.local)) == (2, True, {})
-    assert names(trace.sent_contents) == ["notes.txt"]
+    assert names(trace.sent.contents) == ["notes.txt"]
     assert f"to {HOST}:{port}: notes.txt (file" in card(trace)
 
 
@@ -115,7 +115,7 @@ def test_a_host_that_refuses_the_connection_got_nothing(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         trace = session(f"http://{HOST}:{closed.getsockname()[1]}/v1").ask("hello")
-    assert trace.status == "error" and trace.sent.requests == 0 and trace.sent_contents == []
+    assert trace.status == "error" and trace.sent.requests == 0 and trace.sent.contents == []
     assert re.search(r"sent +nothing left the kernel\n", card(trace))
 
 
@@ -138,11 +138,11 @@ def test_the_result_of_a_call_that_no_request_carried_did_not_leave(
     server.script(READ)
     trace = session().ask("what is in notes.txt?", max_steps=1)
     # The closing call carries it; without that one, the last result stays.
-    assert names(trace.sent_contents) == ["notes.txt"]
+    assert names(trace.sent.contents) == ["notes.txt"]
     cut = Trace.from_events(
         [event for event in trace.events if not (isinstance(event, RequestSent) and event.step > 1)]
     )
-    assert cut.sent_contents == [] and names(cut.contents) == ["notes.txt"]
+    assert cut.sent.contents == [] and names(cut.contents) == ["notes.txt"]
 
 
 def test_a_redirect_counts_at_both_hosts(session: Callable[..., reyn.Session], server: OpenAIServer) -> None:
@@ -219,7 +219,7 @@ def test_a_model_that_does_not_count_is_taken_at_its_word(workspace: Path) -> No
 
 def test_a_model_in_this_process_sends_nothing(workspace: Path) -> None:
     trace = reyn.Session(workspace).ask("read notes.txt")
-    assert trace.sent.requests == 0 and trace.sent_contents == []
+    assert trace.sent.requests == 0 and trace.sent.contents == []
     assert "notes.txt" in names(trace.contents)
     assert "nothing left the kernel; read here: notes.txt" in card(trace)
 
@@ -236,7 +236,7 @@ def test_what_an_offline_turn_saw_is_not_sent_to_a_hosted_model_unasked(
     trace = s.ask("hello")
     sent = bodies(server)
     assert "second line" not in sent and "read notes.txt" in sent
-    assert trace.sent_contents == [] and "the conversation alone" in card(trace)
+    assert trace.sent.contents == [] and "the conversation alone" in card(trace)
     assert "1 earlier turn, with notes.txt, stayed on this machine" in card(trace)
     assert "%reyn config local_history on" in card(trace)
 
@@ -249,7 +249,7 @@ def test_with_local_history_it_is_sent_and_said(
     s.configure("local_history", True)
     trace = s.ask("hello")
     assert "second line" in bodies(server)
-    assert "notes.txt, from an earlier turn" in names(trace.sent_contents)
+    assert "notes.txt, from an earlier turn" in names(trace.sent.contents)
     assert "stayed on this machine" not in card(trace)
 
 

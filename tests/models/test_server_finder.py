@@ -16,6 +16,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.models import fake_provider
+from reyn_jupyter.evaluation.models.fake_provider import server as server_of_models
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.server_finder import LISTED, LOOK, find_servers
 from reyn_jupyter.notebook.render import to_html, view
@@ -66,14 +67,14 @@ async def test_what_llama_cpp_s_server_can_do_is_found_on_a_real_one(
     ],
 )
 async def test_what_a_model_can_do_is_found_by_trying(
-    name: str, tools: bool, forced: str, schema: bool
+    name: str, tools: bool, forced: str, schema: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(server_of_models, "BEHAVIOURS", {name: server_of_models.BEHAVIOURS[name]})
     with fake_provider.serve() as server:
         address = server.url.removeprefix("http://").removesuffix("/v1")
-        found = {each.model: each for each in await find_servers([address], models=[name])}
+        (one,) = await find_servers([address])
 
-    one = found[name]
-    assert (one.tools, one.forced, one.schema) == (tools, forced, schema)
+    assert (one.model, one.tools, one.forced, one.schema) == (name, tools, forced, schema)
 
 
 async def test_a_quick_look_tries_nothing() -> None:

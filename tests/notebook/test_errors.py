@@ -137,5 +137,17 @@ def test_a_part_that_more_than_one_blob_has_in_its_id_is_said_to_be_too_short(ru
     assert run(f"%reyn inspect {part}").startswith(f"'{part}' is in the ids of 2 blobs; give more of it.")
 
 
+def test_export_says_that_a_part_is_in_the_ids_of_several_blobs_or_that_a_variable_has_no_view(
+    run: Run,
+) -> None:
+    store = current.session().parts.services.blobs
+    store.put(Text("one"))
+    part = str(store.put(Text("two")).id)[:6]
+    said = run(f"%reyn export page.html {part}")
+    assert f"'{part}' is in the ids of 2 blobs; give more of it." in said
+    run("thing = 3")
+    assert "the variable thing, of type int, has no view" in run("%reyn export page.html thing")
+
+
 def test_a_message_ends_before_its_hint_begins(run: Run) -> None:
     assert run("%reyn corpora index manual nowhere").startswith("nowhere does not exist. List the folder")

@@ -12,8 +12,10 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.sessions import current
-from reyn_jupyter.sessions.result_objects import Table
+from reyn_jupyter.sessions.result_objects import Result, Table
+from tests.support.media_samples import png
 
 TABLE = Table("rows", ({"a": 1}, {"a": 2}), "Rows")
 
@@ -39,6 +41,16 @@ def test_every_format_is_written_over_what_was_there(here: Path, name: str) -> N
     content = (here / name).read_bytes()
     assert card.data["bytes"] == len(content) and content != b"before"
     assert not list(here.glob(".*part")) and not list(here.glob(".*tmp"))
+
+
+def test_the_card_says_where_secrets_are_not_covered(here: Path) -> None:
+    def facts(name: str, *shown: Any) -> dict[str, str]:
+        return dict(reyn.export(name, *shown).facts)
+
+    assert facts("t.html", TABLE).keys() == {"file", "size", "holds"}
+    assert facts("t.parquet", TABLE)["secrets"] == "not covered: the table is written as it is"
+    picture = Result("photo__take", "", ContentParts([ContentPart("image/png", data=png())]))
+    assert "cannot be covered" in facts("t.html", picture)["pictures and sounds"]
 
 
 @pytest.mark.parametrize("name", ["t.html", "t.md", "t.parquet"])
@@ -83,6 +95,7 @@ def test_a_full_disk_leaves_what_was_there(here: Path) -> None:
     code = """
         import resource, reyn_jupyter as reyn
         from reyn_jupyter.sessions.result_objects import Table
+from tests.support.media_samples import png
         reyn.session()
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:

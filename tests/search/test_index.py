@@ -219,8 +219,28 @@ def test_a_request_that_is_no_text_is_refused(index: Index, asked: object) -> No
 
 def test_a_huge_request_is_answered(index: Index) -> None:
     huge = "please search the web " * 20_000 + "x" * 100_000
-    assert "web__search" in _ids(index.search(huge))[:2]
-    assert not index.answer(huge).weak
+    with pytest.warns(
+        UserWarning, match=r"Only the beginning of the query was looked up, 1,\d\d\d of its 540,000"
+    ):
+        assert "web__search" in _ids(index.search(huge))[:2]
+    answer = index.answer(huge)
+    assert not answer.weak and answer.note.startswith("Only the beginning of the query was looked up")
+    assert index.answer("search the web").note == ""
+
+
+def test_an_index_tells_of_the_records_of_which_only_the_beginning_is_searched(
+    embedder: PackagedMiniLM,
+) -> None:
+    short, long = Record("a", "short"), Record("b", "long", "words " * 400)
+    longest = Record("c", "longest", "words " * 2_000)
+    assert build([short, long], None).shortened == ()
+    said = (
+        "Of 1 of 3 records only the beginning is searched: by words the first 8,000 characters of a text\\."
+    )
+    with pytest.warns(UserWarning, match=said):
+        assert build([short, long, longest], None).shortened == ("c",)
+    with pytest.warns(UserWarning, match="Of 2 of 3 records .*, by meaning the first 2,000"):
+        assert build([short, long, longest], embedder).shortened == ("b", "c")
 
 
 def test_text_that_no_encoding_carries_is_searched(index: Index) -> None:

@@ -84,7 +84,7 @@ def test_a_long_request_is_remembered_by_what_is_read_of_it() -> None:
     index = Index(RECORDS, embedder.embed([record.name for record in RECORDS]), embedder)
     before = embedder.asked
     for end in ("one", "two", "three"):
-        index.search("alpha " * 10_000 + end)
+        assert index.answer("alpha " * 10_000 + end).hits
     assert embedder.asked == before + 1
 
 

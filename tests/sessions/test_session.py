@@ -420,10 +420,10 @@ def test_what_a_local_model_saw_of_a_variable_is_left_out_for_a_hosted_one_and_t
     sent = json.dumps([request.wire for request in hosted.requests])
     assert "alice-of-the-hill" not in sent and "second line" in sent
     assert any("left out" in note for note in trace.ended.notes)  # type: ignore[union-attr]
-    assert [(item["kind"], item["name"]) for item in trace.sent_contents] == [
+    assert [(item["kind"], item["name"]) for item in trace.sent.contents] == [
         ("file", "notes.txt, from an earlier turn")
     ]
-    assert session.ask("once more", model=hosted).sent_contents == []
+    assert session.ask("once more", model=hosted).sent.contents == []
 
 
 def test_what_a_function_or_a_listing_returned_counts_as_sent(workspace: Path) -> None:
@@ -440,7 +440,7 @@ def test_what_a_function_or_a_listing_returned_counts_as_sent(workspace: Path) -
         """Give rows."""
         return list(range(10))
 
-    sent = {(item["kind"], item["name"]): item["bytes"] for item in session.ask("go").sent_contents}
+    sent = {(item["kind"], item["name"]): item["bytes"] for item in session.ask("go").sent.contents}
     assert sent[("result", "function__rows")] == len("[0,1,2,3,4,5,6,7,8,9]")
     assert ("result", "file__list") in sent
 
@@ -539,7 +539,7 @@ def test_a_look_into_a_variables_stored_description_is_left_out_too_and_a_query_
     session = reyn.Session(workspace, namespace=names, config={"local_history": True})
     first = session.ask("look", model=local)
     assert "alice-7" in first.calls[1].finished.output  # type: ignore[union-attr]
-    assert "blob" in {item["kind"] for item in first.contents} and first.sent_contents == []
+    assert "blob" in {item["kind"] for item in first.contents} and first.sent.contents == []
     session.ask("and now?", model=hosted)
     sent = json.dumps(hosted.requests[0].wire)
     assert "alice-7" not in sent and "ALICE-7" in sent

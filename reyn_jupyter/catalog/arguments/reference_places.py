@@ -17,7 +17,7 @@ of the value's class runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,20 +70,17 @@ def kind_of(value: object) -> str:
     return _JSON_KINDS.get(type(value), "python")
 
 
-def admit_references(schema: Mapping[str, Any], kinds: Sequence[str] = ("any",)) -> dict[str, Any]:
+def admit_references(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema of somebody else with ``x-reference`` at each argument, as it cannot say so itself.
 
     Args:
         schema: with its arguments in ``properties``.
-        kinds: of values that a reference may name, beside the data that the schema asks for.
 
     >>> admit_references({"properties": {"rows": {"type": "array"}}})
     {'properties': {'rows': {'type': 'array', 'x-reference': ['any']}}}
     """
     properties = {
-        name: {**(rule if isinstance(rule, Mapping) else {}), KEYWORD: list(kinds)}
-        if rule is not False
-        else rule
+        name: {**(rule if isinstance(rule, Mapping) else {}), KEYWORD: ["any"]} if rule is not False else rule
         for name, rule in schema.get("properties", {}).items()
     }
     return {**schema, "properties": properties}

@@ -214,21 +214,21 @@ class PythonCalls(PythonNames):
             value = union(value, reached)
         return value
 
-    def _look_at_mode(self, node: Any, position: int, what: str = "opens a file") -> None:
+    def _look_at_mode(self, node: Any, position: int) -> None:
         mode = node.args[position] if len(node.args) > position else None
         if any(isinstance(each, ast.Starred) for each in node.args[: position + 1]):
             mode = node.args[0]
         mode = next((each.value for each in node.keywords if each.arg == "mode"), mode)
         if mode is None:
             if any(each.arg is None for each in node.keywords):
-                self._note("write_files", node, f"{what} in a mode that is made while it runs")
+                self._note("write_files", node, "opens a file in a mode that is made while it runs")
             return
         modes = [each for each in self._constants(mode) if isinstance(each, str)]
         if not modes:
-            self._note("write_files", node, f"{what} in a mode that is made while it runs")
+            self._note("write_files", node, "opens a file in a mode that is made while it runs")
         for each in modes:
             if set(each) & set("wax+"):
-                self._note("write_files", node, f"{what} in the mode {each[:8]!r}")
+                self._note("write_files", node, f"opens a file in the mode {each[:8]!r}")
 
     # -- handlers of calls, by resolved name -----------------------------------------------------------------
 

@@ -7,7 +7,13 @@ and answered with an error was not done: only `arguments_correct`, which is abou
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_matching import Served, other_calls, serve
+from reyn_jupyter.evaluation.checks.call_matching import (
+    Served,
+    other_calls,
+    serve,
+    unread_calls,
+    unread_sentence,
+)
 from reyn_jupyter.evaluation.checks.call_predicates import (
     accepted_calls,
     call_evidence,
@@ -118,6 +124,8 @@ def chain(trial: Trial, scenario: Scenario) -> Verdict:
     if others := other_calls(scenario, trial.calls):
         reasons = join_reasons(call_sentence(call) for call in others)
         return failed(f"broken at restraint: {reasons}", *call_evidence(others))
+    if unread := unread_calls(scenario, trial.calls):
+        return not_applicable(join_reasons(map(unread_sentence, unread)), *call_evidence(unread))
     return passed(
         "looked, chose and called rightly" if trial.surface != "flat" else "chose and called rightly"
     )

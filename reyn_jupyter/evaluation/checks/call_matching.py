@@ -219,6 +219,18 @@ def other_calls(scenario: Scenario, calls: Sequence[CallFact]) -> list[CallFact]
     return found
 
 
+def unread_calls(scenario: Scenario, calls: Sequence[CallFact]) -> list[CallFact]:
+    """Return the calls of which nobody can tell whether they did within what a scenario forbids, see `other_calls`."""
+    if not scenario.no_other:
+        return []
+    return [call for call in calls if call.unread is not None and not _is_called_for(call, scenario)]
+
+
+def unread_sentence(call: CallFact) -> str:
+    """Return that it is not known what a call did within, and why."""
+    return f"it is not known what {call.name} called in its turn: {call.unread}"
+
+
 def _is_called_for(call: CallFact, scenario: Scenario) -> bool:
     return any(_serves(call, step, arguments=True) for step in scenario.gold.steps)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from reyn_jupyter.evaluation.checks.call_matching import other_calls, serve
+from reyn_jupyter.evaluation.checks.call_matching import other_calls, serve, unread_calls, unread_sentence
 from reyn_jupyter.evaluation.checks.call_predicates import (
     MOST_EVIDENCE,
     call_evidence,
@@ -81,6 +81,8 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
             faults.append(f"{expected.path} {wrong}")
     if faults:
         return failed(join_reasons(faults), *faults[:MOST_EVIDENCE])
+    if unread := unread_calls(scenario, trial.calls):
+        return not_applicable(join_reasons(map(unread_sentence, unread)), *call_evidence(unread))
     if unrecorded:
         return not_applicable("nothing is known of a file afterwards", *unrecorded[:MOST_EVIDENCE])
     return passed("everything is as expected")

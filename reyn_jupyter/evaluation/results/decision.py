@@ -73,11 +73,6 @@ class Decision:
             said = f"{_count_sentence(self.check, list(self.rates.items()))}; {self._alone()}."
         return f"{self.source_mark}{said}"
 
-    @property
-    def leader(self) -> str:
-        """The variant with the highest rate, the first of equals."""
-        return max(self.rates, key=lambda name: self.rates[name].estimate)
-
     def _alone(self) -> str:
         """Return what follows the counts where nothing is compared."""
         if len(self.rates) > 1:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.providers.provider_facts import is_local
 
+LONGEST_WAIT = 600.0  # seconds; a provider that asks for a longer wait is closed to the run that heard it
 _CONGESTION = ("rate_limited", "unavailable", "timeout")
 _BREATH = (
     0.5  # seconds that nothing starts after a refusal that named no time, and that refusals count as one
@@ -53,7 +54,6 @@ class Concurrency:
         start: how many trials a provider gets at first.
         most: how many it gets at most.
         most_local: the same for models in this process, which more trials at a time do not make faster.
-        longest_wait: seconds; a provider that asks for a longer wait is closed to the run that heard it.
         clock: seconds, monotonic.
 
     Example:
@@ -71,7 +71,6 @@ class Concurrency:
         start: int = 4,
         most: int = 32,
         most_local: int = 4,
-        longest_wait: float = 600.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 1 <= start <= most or most_local < 1:
@@ -79,7 +78,6 @@ class Concurrency:
                 f"start={start}, most={most}, most_local={most_local}: give 1 ≤ start ≤ most, most_local ≥ 1"
             )
         self._start, self._most, self._most_local = start, most, most_local
-        self._longest = longest_wait
         self._clock = clock
         self._lanes: dict[str, _Lane] = {}
         self._arrivals = itertools.count()
@@ -115,7 +113,7 @@ class Concurrency:
             place: of those who wait, the lowest enters first; of the same place, whoever came first.
 
         Raises:
-            ProviderClosedError: it asked for a longer wait than `longest_wait`.
+            ProviderClosedError: it asked for a longer wait than `LONGEST_WAIT`.
         """
         lane = self._lane(provider, local, most)
         await self._enter(lane, provider, place)
@@ -164,7 +162,7 @@ class Concurrency:
         return lane
 
     def _is_closed(self, lane: _Lane) -> bool:
-        return lane.free_at - self._clock() > self._longest
+        return lane.free_at - self._clock() > LONGEST_WAIT
 
     async def _enter(self, lane: _Lane, provider: str, place: int) -> None:
         if lane.waiting or lane.running >= int(lane.limit):

@@ -33,7 +33,7 @@ def load_suite(name: str | Path) -> Suite:
 
     Args:
         name: one of `suite_names()`, or the path of a YAML file. A person's own suite is checked against its
-            catalogs at once; see `check_suite`.
+            catalogs at once; see `check_suite`. The files that it names lie in its folder or in the current one.
 
     Raises:
         SuiteError: no such suite, or a mistake in it, told with file, scenario and field.
@@ -46,12 +46,12 @@ def load_suite(name: str | Path) -> Suite:
 
     names = suite_names()
     if str(name) in names:
-        return read_suite(_FOLDER / str(name) / _FILE)[1]
+        return read_suite(_FOLDER / str(name) / _FILE, (_FOLDER,))[1]
     path = Path(name).expanduser()
     if path.suffix not in (".yaml", ".yml"):
         hint = meant_clause(name, names) or f"; there are {', '.join(names)}."
         raise SuiteError(f"there is no suite {str(name)!r}{hint} A suite of your own is a .yaml file.")
-    places, suite = read_suite(path)
+    places, suite = read_suite(path, (path.parent, Path.cwd()))
     check_suite(suite, places)
     if any(variant.catalog_size is not None for variant in suite.variants.values()):
         from reyn_jupyter.evaluation.suites.consistency import check_sizes

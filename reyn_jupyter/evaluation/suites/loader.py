@@ -1,11 +1,13 @@
 """A suite from its files: one YAML file that says what it compares, and files of scenarios beside it.
 
 Invariant: what is loaded is right as far as it can be known without a catalog, and a mistake is told with file, line,
-scenario and field. No scenario can be passed by doing nothing and repeating the request.
+scenario and field. No scenario can be passed by doing nothing and repeating the request. The files that a suite names
+lie in the folders that it is given, and are none that hold secrets.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
@@ -25,6 +27,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites.scenario_expansion import Shared, WrittenScenario
 from reyn_jupyter.evaluation.suites.suite_document import SuiteDocument, read_document, read_lines
 from reyn_jupyter.evaluation.suites.templates import Written
+from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.validation_messages import fields_at, reason
 
@@ -99,13 +102,17 @@ class SuiteFile(ScenarioFile):
     allow_actions: tuple[str, ...] = ()
 
 
-def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
-    """Return the suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field."""
+def read_suite(path: Path, folders: Sequence[Path]) -> tuple[dict[str, str], Suite]:
+    """Return the suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field.
+
+    Args:
+        folders: those in which the files lie that it names.
+    """
     document = read_document(path)
     written = _validate(SuiteFile, document)
     found = _scenarios(written, written.scenarios, _within(document))
-    for name in written.files:
-        found += _beside(path.parent / name, written)
+    for at, name in enumerate(written.files):
+        found += _beside(_named_file(path, name, folders, document.place(("files", at))), written)
     places: dict[str, str] = {}
     for where, scenario in found:
         other = places.setdefault(scenario.id, where)
@@ -118,7 +125,7 @@ def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
         for name, fields in written.variants.items()
     }
     claims = [_claim(fields, document.place(("claims", at))) for at, fields in enumerate(written.claims)]
-    catalogs = _catalogs(written, path)
+    catalogs = _catalogs(written, path, folders, document)
     names = [each for each in written.checks if isinstance(each, str)]
     graders = tuple(
         _grader(each, document.place(("checks", at)))
@@ -240,26 +247,55 @@ def _claim(fields: Mapping[str, Any], place: str) -> Claim:
     return Claim(**fields)
 
 
-def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
+def _named_file(suite: Path, name: str, folders: Sequence[Path], where: str) -> Path:
+    """Return the file that a suite names, beside it or from the root. Raises SuiteError: it may not be read."""
+    path = Path(os.path.abspath(suite.parent / name))  # noqa: PTH100 - without following links
+    led_to = path.resolve()
+    folder = next((each for each in folders if led_to.is_relative_to(each.resolve())), None)
+    if folder is None:
+        raise SuiteError(
+            f"{where}: {name!r} leads outside the folder of the suite and the current one; only files inside them can "
+            "be used"
+        )
+    try:
+        return Workspace(folder).resolve(path)
+    except WorkspaceError as error:
+        raise SuiteError(f"{where}: {error}") from error
+
+
+def _catalogs(
+    suite: SuiteFile, path: Path, folders: Sequence[Path], document: SuiteDocument
+) -> dict[str, Callable[[], Catalog]]:
     specs = {"standard": CatalogFile(standard=True), **suite.catalogs}
+    places = {name: document.place(("catalogs", name, "records")) for name in suite.catalogs}
     if suite.choices is not None:
-        chosen = _validate(Choices, read_document(path.parent / suite.choices))
+        chosen_file = _named_file(path, suite.choices, folders, document.place(("choices",)))
+        chosen = _validate(Choices, read_document(chosen_file))
         for name, ids in chosen.catalogs.items():
             specs[name] = CatalogFile(records=chosen.records, actions=ids)
-    return {name: partial(open_catalog, spec, path.parent) for name, spec in specs.items()}
+            places[name] = chosen_file.name
+    known: dict[str, Path] = {}
+    for name, spec in specs.items():
+        if spec.records is not None and spec.records not in known:
+            known[spec.records] = _named_file(path, spec.records, folders, places[name])
+    return {name: partial(open_catalog, spec, known.get(spec.records or "")) for name, spec in specs.items()}
 
 
-def open_catalog(spec: CatalogFile, folder: Path) -> Catalog:
-    """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError, MissingActionError."""
+def open_catalog(spec: CatalogFile, records_file: Path | None) -> Catalog:
+    """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError, MissingActionError.
+
+    Args:
+        records_file: where its records lie; None for a catalog without any.
+    """
     from reyn_jupyter.evaluation.plan.frozen_catalog import STANDARD_CATEGORIES, Catalog
 
     chosen = spec.categories or (STANDARD_CATEGORIES if spec.standard else ())
     catalog = Catalog.standard(chosen) if chosen else Catalog()
     if spec.only is not None:
         catalog = catalog.only(spec.only)
-    if spec.records is None:
+    if records_file is None:
         return catalog
-    records = _records(folder / spec.records)
+    records = _records(records_file)
     if spec.actions is not None:
         known = {record.get("id", record.get("name")): record for record in records}
         missing = [identity for identity in spec.actions if identity not in known]

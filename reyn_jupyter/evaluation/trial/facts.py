@@ -34,9 +34,17 @@ def call_facts(trace: Trace, distractors: Collection[str] = ()) -> tuple[CallFac
     Args:
         distractors: the actions that fill the catalog up, by qualified name.
     """
-    return tuple(
-        _call(call, distractors, _inner_facts(trace.inner.get(call.id), distractors)) for call in trace.calls
-    )
+    return tuple(_whole_call(trace, call, distractors) for call in trace.calls)
+
+
+def _whole_call(trace: Trace, call: Call, distractors: Collection[str]) -> CallFact:
+    """Return a call of a run with what it called in turn."""
+    run = trace.inner.get(call.id)
+    fact = _call(call, distractors, _inner_facts(run, distractors))
+    problem = trace.inner_problems.get(call.id)
+    for inner in () if run is None else (run, *run.all_inner):
+        problem = problem or next(iter(inner.inner_problems.values()), None)
+    return fact if problem is None else fact.model_copy(update={"unread": problem[:LONGEST_ERROR]})
 
 
 def _inner_facts(run: Trace | None, distractors: Collection[str]) -> tuple[CallFact, ...]:

@@ -59,6 +59,7 @@ class CallFact(FrozenModel):
         distractor: whether the action is one that the variant's `catalog_size` added to the scenario's.
         inner: the calls that its action made in turn and that worked, at any depth (the steps of a workflow): equal
             ones once, the first of each action, and 200 more at most.
+        unread: why a part of those calls is not known, in a sentence: the record of an inner run cannot be read.
     """
 
     step: int
@@ -73,6 +74,7 @@ class CallFact(FrozenModel):
     listed: tuple[str, ...] = ()
     distractor: bool = False
     inner: tuple[CallFact, ...] = ()
+    unread: str | None = None
 
 
 class FileFact(FrozenModel):

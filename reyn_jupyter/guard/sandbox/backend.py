@@ -42,7 +42,11 @@ class Launch(Protocol):
         """Kill the command with every process that it started; it need not run any more."""
 
     async def wait_until_gone(self) -> None:
-        """Wait, once the launched process has ended, until nothing that the command started is left."""
+        """Wait, once the launched process has ended, until nothing that the command started is left.
+
+        Raises:
+            SandboxError: something of it does not end, though it was killed.
+        """
 
     def close(self) -> None:
         """Give back what was made for the command; closing again does nothing."""

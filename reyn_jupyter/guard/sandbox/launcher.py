@@ -2,10 +2,11 @@
 
 Invariants: the command begins only when every limit holds, and what fails on the way there is told through a pipe and
 starts nothing. When the command ends, or the other end of a pipe is closed (which the death of its owner does too),
-everything that it started is killed, what left its process group too, and its temporary folder is removed.
+everything that it started is killed, what left its process group too, and waited for; its temporary folder is removed.
+What is still there after `_PATIENCE` seconds is told through a second pipe.
 
 It knows nothing of the package, so that it starts in ten milliseconds: its arguments are the descriptors of a file
-with what to do (JSON), of the pipe of its owner's life and of the pipe for what went wrong.
+with what to do (JSON) and of the pipes of its owner's life, for what went wrong and for what is left.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import stat
 import struct
 import sys
 import threading
+import time
 from typing import Any
 
 _LINUX = sys.platform == "linux"
@@ -37,11 +39,13 @@ _SET_INTERFACE_FLAGS, _UP = 0x8914, 1
 _PATH_BENEATH = 1
 _SCOPE_SIGNALS = 2
 _OF_FILES = 1 | 2 | 4 | 1 << 14  # the rights that a file can have: execute, write, read, truncate
-_PASSES = 1000  # over the tree, until nothing of it is left
+_PATIENCE = 5.0  # seconds until what was killed is gone; a busy machine takes its time
+_LONGEST_PAUSE = 0.05  # seconds between two looks at what is dying
 
 
 def main() -> None:
-    task, life, said = (int(word) for word in sys.argv[1:4])
+    task, life, said, left = (int(word) for word in sys.argv[1:5])
+    os.set_inheritable(left, False)
     with os.fdopen(task, "rb") as file:
         plan = json.load(file)
     own_domain = bool(plan.get("abi", 0) >= 6) and _scope_signals()
@@ -68,22 +72,28 @@ def main() -> None:
         os.close(descriptor)
     lock = threading.Lock()
 
+    def end(status: int | None) -> None:
+        """End all of it, and this process too, but for a command that is gone and whose status is waited for."""
+        with lock:
+            remaining = _kill_all(child, own_domain)
+            if status is None and not remaining:
+                return
+            if plan["temporary"]:
+                import shutil
+
+                shutil.rmtree(plan["temporary"], ignore_errors=True)
+            if remaining:
+                os.write(left, remaining.encode("ascii", "replace"))
+            code = signal.SIGKILL.value if status is None else os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
+
     def watch() -> None:
         with contextlib.suppress(OSError):  # whatever keeps it from waiting ends the command
             _wait_for_close(life)
-        with lock:
-            _kill_all(child, own_domain)
+        end(None)
 
     threading.Thread(target=watch, daemon=True).start()
-    status = _wait_for(child)
-    with lock:
-        _kill_all(child, own_domain)
-        if plan["temporary"]:
-            import shutil
-
-            shutil.rmtree(plan["temporary"], ignore_errors=True)
-    code = os.waitstatus_to_exitcode(status)
-    os._exit(code if code >= 0 else 128 - code)
+    end(_wait_for(child))
 
 
 def _wait_for_close(pipe: int) -> None:
@@ -115,9 +125,17 @@ def _scope_signals() -> bool:
     return False
 
 
-def _kill_all(child: int, own_domain: bool) -> None:
-    """Kill everything that was started, however it left its group, and wait until it is gone."""
-    for _ in range(_PASSES):
+def _kill_all(child: int, own_domain: bool) -> str:
+    """Kill everything that was started, however it left its group, and wait until it is gone.
+
+    Returns:
+        "", or what is left after `_PATIENCE` seconds. Only the system's word that this process has no child any more
+        counts for the end: a list of the children may lack one while others come and go.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    killed: set[int] = set()
+    pause = 0.0
+    while True:
         found = _descendants(os.getpid()) if _LINUX else []
         if own_domain and found and _is_alone():
             os.kill(-1, signal.SIGKILL)  # everything below, at once; nothing else is in reach
@@ -128,9 +146,24 @@ def _kill_all(child: int, own_domain: bool) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
-            return
-        if not found:
-            return
+            return ""
+        if time.monotonic() >= deadline:
+            return _processes(found)
+        # What is new may start more, so it is looked for at once; what was killed is waited for.
+        pause = min(2 * pause + 0.001, _LONGEST_PAUSE) if killed.issuperset(found) else 0.0
+        killed.update(found)
+        time.sleep(pause)
+
+
+def _processes(pids: list[int]) -> str:
+    """Return some processes by their numbers, names and states, as the system has them."""
+    said = []
+    for pid in pids[:10]:
+        with contextlib.suppress(OSError, IndexError):
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                name, _, rest = file.read().partition(b"(")[2].rpartition(b")")
+            said.append(f"{pid} ({name.decode('ascii', 'replace')}, state {chr(rest.split()[0][0])})")
+    return ", ".join(said) or "a process that cannot be seen"
 
 
 def _is_alone() -> bool:

@@ -25,7 +25,8 @@ from reyn_jupyter.guard.sandbox.confinement import (
 from reyn_jupyter.guard.sandbox.process_tree import TreeMeter, kill_tree
 from reyn_jupyter.guard.sandbox.visible_system import check_program
 
-GRACE = 5.0  # seconds in which a killed command is gone
+GRACE = 5.0  # seconds in which what was killed by force is gone
+_LONGEST_END = 10.0  # seconds in which a killed command is gone; the launcher gives up well before
 _PIECE = 1 << 16
 _LOOK = 0.05  # seconds between two looks at what a command uses
 _LOOK_AT_LONG_LIVED = 0.5  # the same for a program without a deadline
@@ -72,7 +73,11 @@ class SandboxedProgram:
         return self.process.returncode is None
 
     async def wait(self) -> int:
-        """Wait for the end and return the code as a shell tells it: 128 and the number of the signal that ended it."""
+        """Wait for the end and return the code as a shell tells it: 128 and the number of the signal that ended it.
+
+        Raises:
+            SandboxError: as of `end`.
+        """
         code = await self.process.wait()
         await self.end()
         return code if code >= 0 else 128 - code
@@ -82,7 +87,11 @@ class SandboxedProgram:
         self._launch.end(self.process)
 
     async def end(self) -> None:
-        """Kill the program and all that it started, wait until they are gone, and give back what was made for them."""
+        """Kill the program and all that it started, wait until they are gone, and give back what was made for them.
+
+        Raises:
+            SandboxError: a process of it does not end, though it was killed.
+        """
         if self._watch is not None:
             self._watch.cancel()
         try:
@@ -98,10 +107,17 @@ class SandboxedProgram:
         """Kill the program as its sandbox does, and by force where that takes too long."""
         self.kill()
         try:
-            async with asyncio.timeout(GRACE):
+            async with asyncio.timeout(_LONGEST_END):
                 await self.process.wait()
         except TimeoutError:
             kill_tree(self.process.pid)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await self.process.wait()
+            if self.is_running:
+                raise SandboxError(
+                    f"the command's process {self.process.pid} has not ended, though it was killed"
+                ) from None
 
     async def _watch_usage(self) -> None:
         """End the program when all of its processes together use too much."""
@@ -111,7 +127,8 @@ class SandboxedProgram:
             if self.is_running:
                 self.exceeded = self._excess(meter)
         if self.is_running:
-            await self._kill_and_wait()
+            with suppress(SandboxError):  # its owner hears of it
+                await self._kill_and_wait()
 
     def _excess(self, meter: TreeMeter) -> str:
         """Return which limit is exceeded, as a clause; "" where none is."""
@@ -179,7 +196,7 @@ class Sandbox:
             on_output: hears what it writes as it comes, on the loop.
 
         Raises:
-            SandboxError: the command could not be started.
+            SandboxError: the command could not be started, or something of it does not end.
         """
         began = time.monotonic()
         program = await self.open(argv, confinement, limits)
@@ -198,9 +215,11 @@ class Sandbox:
         except TimeoutError:
             timed_out = True
         finally:
-            await program.end()
-            self._programs.discard(program)
-            await _settle(streams)
+            try:
+                await program.end()
+            finally:
+                self._programs.discard(program)
+                await _settle(streams)
         ended = timed_out or bool(program.exceeded)
         reason = program.exceeded or (f"more than {limits.seconds:g} seconds" if timed_out else "")
         status: Status = (

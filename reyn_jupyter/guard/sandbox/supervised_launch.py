@@ -65,15 +65,16 @@ class SupervisedLaunch:
         if isolation["abi"]:
             plan["rules"] = [*isolation["rules"], (CHANGED, self._temporary)]
         self._said, said_theirs = os.pipe()
+        self._left, left_theirs = os.pipe()
         life_theirs, self._life = os.pipe()
-        inherited: tuple[int, ...] = (life_theirs, said_theirs)
+        inherited: tuple[int, ...] = (life_theirs, said_theirs, left_theirs)
         if self.proxy is not None:
             self._way, theirs = socket.socketpair()
             plan["way"], plan["port"] = theirs.fileno(), PORT
             inherited += (theirs.detach(),)
         task = file_of(json.dumps(plan).encode())
         self.descriptors: tuple[int, ...] = (task, *inherited)
-        words = map(str, (task, life_theirs, said_theirs))
+        words = map(str, (task, life_theirs, said_theirs, left_theirs))
         self.argv: Sequence[str] = (sys.executable, "-I", "-S", os.fspath(_LAUNCHER), *words)
         self.env: Mapping[str, str] = {"LC_ALL": "C.UTF-8"}
         self.cwd = "/"
@@ -93,7 +94,21 @@ class SupervisedLaunch:
         self.let_go()
 
     async def wait_until_gone(self) -> None:
-        """Do nothing: the launcher ends last."""
+        # The launcher ends last, and says what it could not end. Several may wait, each by a descriptor of its own.
+        if self._left < 0:
+            return
+        own = os.dup(self._left)
+        try:
+            remaining = await read_to_end(own)
+        finally:
+            os.close(own)
+        if remaining:
+            raise SandboxError(
+                "not all that the command started has ended, though it was killed: "
+                f"{remaining.decode('ascii', 'replace')}",
+                "The system holds such a process until it is done (a file on a network, a debugger): end what it waits "
+                "for.",
+            )
 
     def let_go(self) -> None:
         """Close the pipe that keeps the launcher alive."""
@@ -103,9 +118,10 @@ class SupervisedLaunch:
 
     def close(self) -> None:
         self.let_go()
-        descriptor, self._said = self._said, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        pipes, self._said, self._left = (self._said, self._left), -1, -1
+        for descriptor in pipes:
+            if descriptor >= 0:
+                os.close(descriptor)
         if self._way is not None:
             self._way.close()
         if self.proxy is not None:

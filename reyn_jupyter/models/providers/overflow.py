@@ -14,7 +14,10 @@ _ASKED = tuple(
     for each in (
         rf"request \({_NUMBER} tokens\)",
         rf"n_prompt_tokens\W{{1,4}}{_NUMBER}",
-        rf"\({_NUMBER} in the (?:messages|prompt)",
+        rf"\({_NUMBER} in (?:the|your) (?:messages|prompt)",
+        rf"given: {_NUMBER} `?inputs`? tokens",
+        rf"you passed {_NUMBER} input tokens",
+        rf"context limit: {_NUMBER} \+",
         rf"(?:resulted in|you requested|request has|contains at least|token count(?: is)?) \(?{_NUMBER}",
         rf"requested tokens \({_NUMBER}",
         rf"prompt is too long: {_NUMBER} tokens",
@@ -27,10 +30,12 @@ _TAKEN = tuple(
     for each in (
         rf"context size(?: of)? \(?{_NUMBER}",
         rf"n_ctx\W{{1,4}}{_NUMBER}",
-        rf"(?:maximum|max) context length (?:is|of)(?: only)? {_NUMBER}",
+        rf"context length (?:is|of)(?: only)? {_NUMBER}",
+        rf"context limit: [\d,]+ \+ [\d,]+ > {_NUMBER}",
+        rf"`max_new_tokens` must be <= {_NUMBER}",
         rf"> {_NUMBER} maximum",
         rf"exceeds? (?:the )?limit of {_NUMBER}",
-        rf"context (?:window|length|limit) (?:of|is) {_NUMBER}",
+        rf"context (?:window|limit) (?:of|is) {_NUMBER}",
         rf"maximum number of tokens allowed \({_NUMBER}\)",
         rf"maximum model length of {_NUMBER}",
     )

@@ -180,6 +180,10 @@ def _of_the_request(failure: _Failure) -> ModelError | None:
             "Start afresh with --new, give the model's server a longer context, or let requests be shortened to what "
             "it takes (router.weak.fit_context)."
         )
+        if failure.says(
+            "completion)", "max_tokens", "max_completion_tokens", "max_new_tokens", "output tokens"
+        ):
+            hint = f"Set a lower max_tokens under the model's parameters, which counts beside the request. {hint}"
         return ModelError("context_too_long", f"The conversation is too long for {model}: {said}", hint)
     if "ContentPolicyViolationError" in failure.names or failure.says("content_policy", "content_filter"):
         return _refused_content(failure)

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import signal
+import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -320,7 +323,8 @@ def _with_questions(made: View, run: BackgroundRun) -> View:
 class _DisplayPlace:
     """One output of a cell that is drawn again in its place.
 
-    It counts as drawn before it is: an interrupt on the way leaves nothing on the page that stays as it was.
+    An interrupt waits until what is drawn is on the page: with the first drawing lost, none of the later ones would be
+    seen, and a second first one would leave something that stays as it was.
     """
 
     def __init__(self) -> None:
@@ -333,11 +337,29 @@ class _DisplayPlace:
     def draw(self, made: dict[str, Any]) -> None:
         from IPython.display import DisplayHandle
 
-        if self._handle is None:
-            self._handle = DisplayHandle(uuid.uuid4().hex)
-            self._handle.display(made, raw=True)
-        else:
-            self._handle.update(made, raw=True)
+        with _interrupt_after():
+            if self._handle is None:
+                self._handle = DisplayHandle(uuid.uuid4().hex)
+                self._handle.display(made, raw=True)
+            else:
+                self._handle.update(made, raw=True)
+
+
+@contextmanager
+def _interrupt_after() -> Iterator[None]:
+    """Let an interrupt strike after a block instead of within it. Interrupts strike the main thread alone."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    struck: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: struck.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if struck:
+            signal.raise_signal(signal.SIGINT)
 
 
 class InPlace:

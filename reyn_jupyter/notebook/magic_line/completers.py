@@ -33,10 +33,6 @@ def described_actions(session: Session) -> list[Suggestion]:
     return [_described(session, str(each.name), each.short_description) for each in session.catalog.actions]
 
 
-def action_names(session: Session) -> list[str]:
-    return [str(action.name) for action in session.catalog.actions]
-
-
 def categories(session: Session, before: list[str], word: str) -> list[str]:
     return [name for name in session.catalog.category_names if name not in before]
 

@@ -73,12 +73,16 @@ def _named(session: Session, word: str) -> object:
     except RunNotFoundError as no_run:
         try:
             return session.blob(word)
-        except BlobNotFoundError:
-            held = session.parts.services.namespace().get(word)
+        except BlobNotFoundError as no_blob:
+            namespace = session.parts.services.namespace()
+            held = namespace.get(word)
             if displayable(type(held)) is not None:
                 return held
+            reasons = [str(no_run), str(no_blob)]
+            if word in namespace:
+                reasons.append(f"the variable {word}, of type {type(held).__name__}, has no view")
             raise ReynError(
-                f"{word} names neither a run, a blob nor a variable with a view: {no_run}",
+                f"{word} names neither one run, one blob nor a variable with a view: {'; '.join(reasons)}.",
                 "%reyn runs and %reyn blobs list them; _ is what the last cell showed.",
             ) from no_run
 

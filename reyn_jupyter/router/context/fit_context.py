@@ -3,7 +3,8 @@
 Invariants: a call keeps its result and a result its call, since messages shrink where they stand and none is left out;
 the system message and the person's own text never shrink. A request that fits is left as it is, so fitting twice is
 fitting once. Within a turn what was shrunk stays so, and more is shrunk than would be needed now, so that the prefix
-that the server has read changes rarely.
+that the server has read changes rarely. A limit of the reply that does not fit beside the request is lowered, and
+nothing is shortened for it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ STUB = 240  # bytes of a message that is no more than a pointer to what it was
 HEAD = 800  # bytes of a result that keeps its beginning
 _SPARE = 0.75  # of the room, down to which a request shrinks once it has to
 _LEAST_REPLY, _MOST_REPLY = 64, 1_024  # tokens that are left for the reply
+_MARGIN = 1.1  # of the request's estimated tokens, where the reply gets what they leave
+_MOST_LOWERED = 3  # times in a turn that a refusal lowers the limit of the reply and shortens nothing
 _SCALES = (0.5, 4.0)  # of a model's own tokens to the estimated ones
 _STEP = 0.75  # of a refused request, where the provider does not say what it takes
 _MARK = "[shortened to fit the model's context: "
@@ -186,11 +189,19 @@ class ContextFitter:
         model: asked once for what it takes, and once a turn as long as it does not say.
         name: the model and its host.
         known: what the session knows.
-        reply: tokens that the reply may have, as the request's parameters say; None where they do not.
+        limits: of the reply in tokens, by the names that the request's parameters have for them.
     """
 
-    def __init__(self, model: Model, name: str, known: ContextLengths, reply: int | None = None) -> None:
-        self._model, self._name, self._known, self._reply = model, name, known, reply
+    def __init__(
+        self, model: Model, name: str, known: ContextLengths, limits: Mapping[str, int] | None = None
+    ) -> None:
+        self._model, self._name, self._known, self._limits = model, name, known, limits or {}
+        self._reply = min(self._limits.values(), default=None)
+        self._lowered: int | None = (
+            None  # the limit of the reply that was sent last; None where it is as it was
+        )
+        self._lowest: int | None = None
+        self._times_lowered = 0
         self._short: dict[int, Message] = {}  # place → as it is sent in the rest of the turn
         self._asked = False
         self._ceiling: int | None = None  # estimated tokens, below what was refused
@@ -206,15 +217,27 @@ class ContextFitter:
 
     @property
     def note(self) -> str | None:
-        """What the person should know of the turn; None where nothing was shortened."""
-        if not self._spared:
-            return None
+        """What the person should know of the turn; None where nothing was shortened or lowered."""
+        said = []
+        if self._spared:
+            were = "was" if len(self._spared) == 1 else "were"
+            less = f"≈ {sum(self._spared.values()):,} tokens"
+            said.append(f"{count(len(self._spared), 'message')} {were} shortened by {less}")
+        if self._lowest is not None:
+            said.append(
+                f"the limit of a reply ({' and '.join(self._limits)}) was lowered from {self._reply:,} to "
+                f"{self._lowest:,} tokens"
+            )
         takes = "" if self.length is None else f" of {self.length:,} tokens"
-        shortened = (
-            f"{count(len(self._spared), 'message')} {'was' if len(self._spared) == 1 else 'were'} shortened"
-        )
-        less = f"≈ {sum(self._spared.values()):,} tokens"
-        return f"{shortened} by {less} to fit the model's context{takes} (router.weak.fit_context)"
+        fits = f"to fit the model's context{takes} (router.weak.fit_context)"
+        return f"{' and '.join(said)} {fits}" if said else None
+
+    @property
+    def lowered_limits(self) -> dict[str, int]:
+        """The limits of the reply that the last request is to have in place of its own, which do not fit beside it."""
+        if self._lowered is None:
+            return {}
+        return {name: min(limit, self._lowered) for name, limit in self._limits.items()}
 
     async def fit(self, messages: Sequence[Message], turn: int, own: int, tools: ToolSet) -> Fitted:
         """Return the messages of a request as they are to be sent.
@@ -235,21 +258,35 @@ class ContextFitter:
         turn, end = self._places
         room = self._room()
         if room is None:
-            self._sent = tuple(messages)
+            self._sent, self._lowered = tuple(messages), None
             return Fitted(self._sent, sum(message.tokens for message in messages))
         fitted = fit(messages, room, turn=turn, end=end)
         for place, less in fitted.shrunk.items():
             self._short[place] = fitted.messages[place]
             self._spared[place] = self._spared.get(place, 0) + less
         self._sent = fitted.messages
+        self._lowered = self._lowered_reply()
+        if self._lowered is not None:
+            self._lowest = min(self._lowered, self._lowest or self._lowered)
         return fitted
+
+    def _lowered_reply(self) -> int | None:
+        """Return how many tokens the messages leave for the reply; None where these are as many as it may have."""
+        if self._reply is None or self.length is None:
+            return None
+        left = self.length - int(self._estimated * self._scale * _MARGIN)
+        return max(_LEAST_REPLY, left) if left < self._reply else None
 
     def _room(self) -> int | None:
         """Return the estimated tokens that the messages may have; None where nothing bounds them."""
         length = self.length
         rooms = [] if self._ceiling is None else [self._ceiling]
         if length is not None:
-            reply = self._reply or min(_MOST_REPLY, max(_LEAST_REPLY, length // 8))
+            reply = min(_MOST_REPLY, max(_LEAST_REPLY, length // 8))
+            if (
+                self._reply is not None and self._reply < length
+            ):  # what no model could give is no wish for so much
+                reply = self._reply
             reply = min(reply, length // 2)
             rooms.append(int((length - reply) / self._scale))
         return max(1, min(rooms) - self._tools) if rooms else None
@@ -269,7 +306,10 @@ class ContextFitter:
             self._known.scales[self._name] = min(most, max(least, prompt_tokens / self._estimated))
 
     def shrink_after(self, error: ModelError) -> bool:
-        """Return whether a request that was refused for its length can be made shorter, and make the next one so."""
+        """Return whether a request that was refused for its length can be made shorter, and make the next one so.
+
+        Where the limit of its reply is what did not fit, that is lowered alone.
+        """
         if error.kind != "context_too_long":
             return False
         said = read_overflow(error.message)
@@ -277,8 +317,12 @@ class ContextFitter:
             self._known.lengths[self._name] = said.taken
         if said.asked is not None:
             self.learn(said.asked)
-        before = self._estimated
+        before, reply = self._estimated, self._lowered or self._reply
         self._fit(self._sent)
+        if reply is not None and self._lowered is not None and self._lowered < reply:
+            self._times_lowered += 1
+            if self._times_lowered <= _MOST_LOWERED:
+                return True
         if self._estimated == before:  # by what is known it should have fitted
             self._ceiling = int(before * _STEP)
             self._fit(self._sent)
@@ -288,18 +332,19 @@ class ContextFitter:
         """Return the error for a request in which nothing can shrink any more."""
         takes = "" if self.length is None else f", which takes {self.length:,}"
         tokens = int(self._estimated * self._scale)
+        lower = ""
+        if self._reply is not None:
+            lower = f"set a lower {' and '.join(self._limits)} than {self._reply:,} under the model's parameters, "
         return ModelError(
             error.kind,
             f"Even with everything shortened that can be, the request of ≈ {tokens:,} tokens is too long for "
             f"{self._model.label}{takes}. ({error.message})",
-            "Give the model's server a longer context (-c of llama-server, num_ctx of Ollama), ask in fewer words, or "
-            "start afresh with --new.",
+            f"Give the model's server a longer context (-c of llama-server, num_ctx of Ollama), {lower}ask in fewer "
+            "words, or start afresh with --new.",
         )
 
 
-def reply_tokens(parameters: Mapping[str, Any]) -> int | None:
-    """Return how many tokens a reply may have by the parameters of a request; None where they do not say."""
-    for name in ("max_completion_tokens", "max_tokens"):
-        if isinstance(found := parameters.get(name), int) and found > 0:
-            return found
-    return None
+def reply_limits(parameters: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many tokens a reply may have by the parameters of a request, under their names."""
+    named = {name: parameters.get(name) for name in ("max_completion_tokens", "max_tokens")}
+    return {name: limit for name, limit in named.items() if isinstance(limit, int) and limit > 0}

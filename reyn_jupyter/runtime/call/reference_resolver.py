@@ -96,12 +96,6 @@ async def open_references(
     return replaced
 
 
-def check_references(schema: Schema, args: Arguments, context: ToolContext) -> None:
-    """Refuse references to what is not there or may not be named; opens and changes nothing. Raises ActionError."""
-    for reference in find_references(args):
-        _check(reference, place_at(schema, reference.path), context)
-
-
 def _check(reference: Reference, place: ReferencePlace, context: ToolContext) -> None:
     if not place.kinds:
         raise ActionError(f"{_named(reference)} takes the value itself, not a reference to it.")

@@ -290,11 +290,6 @@ class Trace:
         steps = {call.id: call.resolved.step for call in self.calls}
         return requests, [item for item in self.contents_by_call if steps.get(item["call"], 0) < last]
 
-    @property
-    def sent_contents(self) -> list[dict[str, Any]]:
-        """Return the person's contents that left the kernel: [{kind, name, bytes}], biggest first."""
-        return [dict(item) for item in self.sent.contents]
-
     @cached_property
     def result(self) -> RunResult | None:
         """The data that the answer rests on: of the last call that gave any. None where no call did."""

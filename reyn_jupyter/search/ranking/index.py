@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from reyn_jupyter.search.ranking.analysis import AnalyzedRecords
 from reyn_jupyter.search.ranking.dense import DenseLeg, best, fuse_scores, without_copies
 from reyn_jupyter.search.ranking.exact_names import NameIndex
 from reyn_jupyter.search.ranking.lexical import LexicalIndex, ParsedQuery
-from reyn_jupyter.search.ranking.tokens import cut_query
-from reyn_jupyter.search.ranking.vocabulary import Vocabulary
+from reyn_jupyter.search.ranking.tokens import cut_note, cut_query
+from reyn_jupyter.search.ranking.vocabulary import LONGEST_EMBEDDED, LONGEST_TEXT, Vocabulary
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
@@ -54,12 +55,14 @@ class SearchAnswer:
         weak: nothing found is likely to be an answer.
         confidence: the probability that something found is one, in [0, 1].
         nearest_categories: the categories of what came nearest, best first; empty unless weak.
+        note: that only the beginning of the request was looked up, in a sentence; "" where it was all of it.
     """
 
     hits: tuple[tuple[str, float], ...]
     weak: bool
     confidence: float
     nearest_categories: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def df(self) -> pd.DataFrame:
@@ -168,6 +171,12 @@ class Index:
         """Return whether words alone rank."""
         return self.embedder is None or not self.vectors_held
 
+    @property
+    def shortened(self) -> tuple[str, ...]:
+        """Return the ids of records of which only the beginning of a name or a description is searched."""
+        most = LONGEST_TEXT if self.lexical_only else min(LONGEST_EMBEDDED, LONGEST_TEXT)
+        return tuple(each.id for each in self.records if max(len(each.name), len(each.description)) > most)
+
     def __repr__(self) -> str:
         how = "words alone" if self.lexical_only else "words and meaning"
         return f"Index({self.size:,} {'record' if self.size == 1 else 'records'}, by {how})"
@@ -219,11 +228,16 @@ class Index:
                 a `Between`.
             vector: the request's vector, shape (d,), where the caller has it; otherwise the index's embedder makes it.
 
+        Warns:
+            UserWarning: only the beginning of a long request was looked up; `answer` says so in its `note`.
+
         Raises:
             TypeError: the request is no text.
             FilterError: no record has a key of `where`, or its condition makes no sense.
         """
         scored = self._scores(query, categories, where, vector)
+        if note := cut_note(query):
+            warnings.warn(note, UserWarning, stacklevel=2)
         if scored is None or limit <= 0:
             return []
         return self._hits(query, scored, limit, best(scored.scores, limit + _BEYOND, self._order))
@@ -241,21 +255,21 @@ class Index:
         Of a weak ranking the hits are kept as long as some word was found, so that a reader can judge. Arguments and
         errors are those of `search`.
         """
-        scored = self._scores(query, categories, where)
+        scored, note = self._scores(query, categories, where), cut_note(query)
         if scored is None:
-            return SearchAnswer((), True, 0.0)
+            return SearchAnswer((), True, 0.0, note=note)
         pool = best(scored.scores, max(0, limit) + _BEYOND, self._order)
         hits = tuple(self._hits(query, scored, limit, pool)) if limit > 0 else ()
         if hits and hits[0][1] >= _NAMED_FROM:
-            return SearchAnswer(hits, False, 1.0)
+            return SearchAnswer(hits, False, 1.0, note=note)
         ranked = pool[: decision.LOOKED_AT]
         if not ranked:
-            return SearchAnswer((), True, 0.0)
+            return SearchAnswer((), True, 0.0, note=note)
         model = decision.WORDS_ONLY if scored.dense is None else decision.BOTH_LEGS
         confidence = model.confidence(self._features(scored, ranked))
         weak = confidence < model.threshold
         nearest = self._nearest(ranked, scored.scores) if weak else ()
-        return SearchAnswer(hits if scored.worded or not weak else (), weak, confidence, nearest)
+        return SearchAnswer(hits if scored.worded or not weak else (), weak, confidence, nearest, note)
 
     def features(
         self, query: str, *, categories: Collection[str] | None = None

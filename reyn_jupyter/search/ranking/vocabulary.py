@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
 
 LONGEST_TEXT = 8_000  # characters of a field that are indexed
+LONGEST_EMBEDDED = 2_000  # characters of a text that are embedded; embedders read a few hundred words
 DEEPEST = 6  # levels of a schema that are read
 _LAST_PART = re.compile(r"(?:.*(?:__|[.:/]))?(.*)", re.DOTALL)
 _END = "\x80"  # between two texts: not in ASCII, and no letter

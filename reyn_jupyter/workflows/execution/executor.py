@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
 from reyn_jupyter.support.text import enumerate_words, shorten
-from reyn_jupyter.workflows.execution.run_file import LOST, RunFile, StoredRun, encode_json
+from reyn_jupyter.workflows.execution.run_file import LOST, RUNS, STATE, RunFile, StoredRun, encode_json
 from reyn_jupyter.workflows.execution.summary import missing_operations, summary_text
 from reyn_jupyter.workflows.execution.workflow_run import (
     UNDER_WAY,
@@ -43,6 +43,7 @@ FIRST_WAIT = (
     0.5  # the bound of the first wait before a step is tried again, in seconds; it doubles from there
 )
 LONGEST_WAIT = 20.0
+OWN_RUN = "run_id"  # of the details of a failure: the run of its own that a step had begun
 WORKER_LOST = "worker_lost"  # the kind of a failure: the worker that a step was sent to is gone
 _REPEATABLE = ("tool_failed", "tool_timeout", "tool_invalid_output", "llm_error")
 _LONGEST_MESSAGE = 2_000  # characters of an error
@@ -93,7 +94,7 @@ async def execute_plan(
     digest_of: Callable[[WorkflowStep], str] = lambda step: "",
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]] = lambda step, outputs: (),
     judge_again: JudgeStep | None = None,
-    has_own_run: Callable[[WorkflowStep], bool] = lambda step: False,
+    own_run: Callable[[WorkflowStep], RunFile | None] = lambda step: None,
     log_of: Callable[[WorkflowStep], str] = lambda step: "",
     resume: bool = False,
     force: bool = False,
@@ -112,8 +113,9 @@ async def execute_plan(
         digest_of: the digest of what serves a step. With another one a step that was done is run again.
         artifact_paths: the files that a step made, from the root of the workspace, by its outputs.
         judge_again: says whether what a step gave before may be given again, with its inputs; None lets all of it.
-        has_own_run: whether a step goes on with a run of its own when it is called again, which does nothing twice and
-            judges each of its steps anew.
+        own_run: the file of the run that a step has of its own; None for a step that has none. Called again, such a
+            step goes on with that run, which does nothing twice and judges each of its steps anew, as long as its file
+            is there.
         log_of: the end of what the program of a step logged in its last try.
         resume: go on with the run that the file holds: what was done there is not run again.
         force: run what was under way there again, although nobody knows how much of it was done.
@@ -138,7 +140,7 @@ async def execute_plan(
     execution = _Execution(plan, limits or RunLimits(), run_file)
     execution.call_step, execution.on_event = call_step, on_event
     execution.is_safe, execution.digest_of, execution.artifact_paths = is_safe, digest_of, artifact_paths
-    execution.judge_again, execution.has_own_run, execution.force = judge_again, has_own_run, force
+    execution.judge_again, execution.own_run, execution.force = judge_again, own_run, force
     execution.log_of = log_of
     return await execution.run(resume)
 
@@ -179,7 +181,7 @@ class _Execution:
     digest_of: Callable[[WorkflowStep], str]
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]]
     judge_again: JudgeStep | None
-    has_own_run: Callable[[WorkflowStep], bool]
+    own_run: Callable[[WorkflowStep], RunFile | None]
     log_of: Callable[[WorkflowStep], str]
     force: bool
 
@@ -239,23 +241,37 @@ class _Execution:
         return True
 
     def _need_known_outcomes(self) -> None:
-        """Raise WorkflowError where a step was under way when the run ended, and twice may do harm."""
+        """Raise WorkflowError where nobody knows how much of a step was done, and twice may do harm."""
         if self.earlier is None or self.force:
             return
-        unknown = [
-            step.step_id
-            for step in self.plan.steps
-            if (stored := self.earlier.steps.get(step.step_id)) is not None
-            and (stored.status in UNDER_WAY or _may_have_worked(stored.error or {}))
-            and not (self._may_repeat(step) or self.has_own_run(step))
-        ]
-        if unknown:
+        cut_off, unrecorded = [], []
+        for step in self.plan.steps:
+            stored = self.earlier.steps.get(step.step_id)
+            if stored is None or self._may_repeat(step):
+                continue
+            error, own_run = stored.error or {}, self.own_run(step)
+            was_under_way = stored.status in UNDER_WAY or _may_have_worked(error)
+            if own_run is None and was_under_way:
+                cut_off.append(step.step_id)
+            elif own_run is not None and (was_under_way or _began_own_run(error)) and not own_run.exists:
+                unrecorded.append(step.step_id)
+        if cut_off or unrecorded:
+            said = []
+            if cut_off:
+                said.append(
+                    f"{enumerate_words(cut_off)} of the run {self.earlier.run_id} ended while under way, and may have "
+                    "done a part of the work."
+                )
+            if unrecorded:
+                said.append(
+                    f"{enumerate_words(unrecorded)} of the run {self.earlier.run_id} may have done a part of the work, "
+                    f"and no file in {STATE}/{RUNS} tells any more which."
+                )
             raise WorkflowError(
-                f"{enumerate_words(unknown)} of the run {self.earlier.run_id} ended while under way, and may have "
-                "done a part of the work; nothing says that running it twice is safe.",
+                f"{' '.join(said)} Nothing says that running it twice is safe.",
                 "Look at what was done, then resume with force, or take it out of the plan.",
                 "validation",
-                {"steps": unknown},
+                {"steps": cut_off + unrecorded},
             )
 
     async def _run_steps(self) -> None:
@@ -321,11 +337,23 @@ class _Execution:
                 safe.
         """
         stored = self.earlier.steps.get(step.step_id) if self.earlier is not None else None
-        if stored is None or stored.status != "done" or self.run_file is None or self.has_own_run(step):
+        if stored is None or stored.status != "done" or self.run_file is None:
+            return False
+        own_run = self.own_run(step)
+        if own_run is not None and own_run.exists:
             return False
         served = (stored.operation, stored.tool_digest, stored.inputs_digest)
         if served != (step.operation, self.digest_of(step), self.run_file.inputs_digest(inputs)):
             return False
+        if own_run is not None:  # without its record nothing judges its steps anew, so its result is not used
+            if self.force or self._may_repeat(step):
+                return False
+            raise WorkflowError(
+                f"it was done before, but the file of its own run, {own_run.run_id}, is gone from {STATE}/{RUNS}, and "
+                "nothing says that running it twice is safe.",
+                "Resume with force to run it again.",
+                "validation",
+            )
         decision = "allow" if self.judge_again is None else await self.judge_again(step, inputs)
         if decision != "allow" and self._may_repeat(step):
             return False  # it is called again, and refused or asked about by the gate of every call
@@ -551,6 +579,12 @@ def _may_have_worked(error: Mapping[str, Any]) -> bool:
     details = error.get("details")
     kind = details.get("kind") if isinstance(details, Mapping) else None
     return error.get("code") == "tool_timeout" or kind == WORKER_LOST
+
+
+def _began_own_run(error: Mapping[str, Any]) -> bool:
+    """Return whether an error is that of a step whose own run had begun."""
+    details = error.get("details")
+    return isinstance(details, Mapping) and OWN_RUN in details
 
 
 def _checked_outputs(outputs: object) -> dict[str, Any]:

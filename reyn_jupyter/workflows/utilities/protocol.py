@@ -216,7 +216,7 @@ async def run_utility(
         _fail_late(utility, heard, seconds)
     except SandboxError as error:
         raise WorkflowError(
-            f"{utility.id} did not run: {error}.",
+            f"{utility.id} did not run to its end: {error}.",
             error.hint,
             "tool_failed",
             {"utility": utility.id, "kind": "no_sandbox"},

@@ -32,8 +32,8 @@ def reader(children: ChildProcesses) -> PageTextReader:
     return PageTextReader(children)
 
 
-def test_a_page_becomes_markdown_with_its_title_and_whole_links(reader: PageTextReader) -> None:
-    page = reader.read_now(PAGE.encode(), url="https://example.org/tea")
+async def test_a_page_becomes_markdown_with_its_title_and_whole_links(reader: PageTextReader) -> None:
+    page = await reader.read(PAGE.encode(), url="https://example.org/tea")
     assert page.title == "Prices of tea"
     assert "# Tea" in page.text and "## Black tea" in page.text
     assert "[two shops](https://example.org/shops)" in page.text
@@ -41,9 +41,9 @@ def test_a_page_becomes_markdown_with_its_title_and_whole_links(reader: PageText
     assert "alert" not in page.text and "color" not in page.text
 
 
-def test_a_page_without_an_article_is_given_with_all_of_its_text(reader: PageTextReader) -> None:
-    assert "just this" in reader.read_now(b"<html><body><div>just this</div></body></html>").text
-    assert reader.read_now(b"").text == ""
+async def test_a_page_without_an_article_is_given_with_all_of_its_text(reader: PageTextReader) -> None:
+    assert "just this" in (await reader.read(b"<html><body><div>just this</div></body></html>")).text
+    assert (await reader.read(b"")).text == ""
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_a_page_without_an_article_is_given_with_all_of_its_text(reader: PageTex
         ("<p>Grüße aus Köln, und was man sonst so sagt.</p>".encode(), "no-such-charset"),
     ],
 )
-def test_a_page_is_read_in_its_own_encoding(reader: PageTextReader, data: bytes, charset: str) -> None:
-    assert "Grüße aus Köln" in reader.read_now(data, charset=charset).text
+async def test_a_page_is_read_in_its_own_encoding(reader: PageTextReader, data: bytes, charset: str) -> None:
+    assert "Grüße aus Köln" in (await reader.read(data, charset=charset)).text
 
 
 def test_texts_in_encodings_that_nobody_named_are_guessed() -> None:
@@ -68,13 +68,13 @@ def test_texts_in_encodings_that_nobody_named_are_guessed() -> None:
     assert decode_text(words.encode("utf-8")[:-1]).startswith("Это предложение")
 
 
-def test_elements_nested_without_end_do_not_end_the_reader(
+async def test_elements_nested_without_end_do_not_end_the_reader(
     reader: PageTextReader, children: ChildProcesses
 ) -> None:
-    assert "words" in reader.read_now(b"<div>" * 200 + b"words").text
+    assert "words" in (await reader.read(b"<div>" * 200 + b"words")).text
     pid = children.pids
-    reader.read_now(b"<b>" * 100_000 + b"words")  # the parser leaves out what is deeper than it goes
-    assert "Tea" in reader.read_now(PAGE.encode()).text
+    await reader.read(b"<b>" * 100_000 + b"words")  # the parser leaves out what is deeper than it goes
+    assert "Tea" in (await reader.read(PAGE.encode())).text
     assert children.pids == pid
 
 

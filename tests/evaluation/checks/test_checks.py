@@ -310,6 +310,29 @@ def test_what_a_call_did_within_counts_where_the_scenario_forbids_it(outer: Call
     assert {grade(name, tried, task).kind for name in ("task_done", "state_reached", "chain")} == {kind}
 
 
+@pytest.mark.parametrize(
+    ("no_other", "outer", "kind"),
+    [
+        (("file__*",), invoked(2, "skill__tidy", unread="its file is gone"), "na"),
+        # What is known decides where it is enough.
+        (("file__*",), invoked(2, "skill__tidy", inner=(OTHER,), unread="its file is gone"), "fail"),
+        (("file__*",), RIGHT.model_copy(update={"unread": "its file is gone"}), "pass"),
+        ((), invoked(2, "skill__tidy", unread="its file is gone"), "pass"),
+    ],
+)
+def test_where_nobody_knows_what_a_call_did_within_nothing_says_that_it_did_no_harm(
+    no_other: tuple[str, ...], outer: CallFact, kind: str
+) -> None:
+    task = READS_A.model_copy(update={"no_other": no_other, "says": ()})
+    verdicts = [
+        grade(name, trial(listed(), outer, RIGHT), task) for name in ("task_done", "state_reached", "chain")
+    ]
+    assert {each.kind for each in verdicts} == {kind}
+    if kind == "na":
+        said = "it is not known what skill__tidy called in its turn: its file is gone"
+        assert {each.reason for each in verdicts} == {said}
+
+
 def test_the_chain_names_the_call_that_was_not_asked_for() -> None:
     task = READS_A.model_copy(update={"no_other": ("file__*",)})
     verdict = grade("chain", trial(listed(), OTHER, RIGHT), task)

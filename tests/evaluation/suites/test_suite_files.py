@@ -148,3 +148,42 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "more.jsonl")
     assert "no regular file" in refused(tmp_path, SUITE + "files: [more.jsonl]\n")
     assert "nosuch.yaml cannot be read: No such file" in refused(tmp_path, SUITE + "files: [nosuch.yaml]\n")
+
+
+OUTSIDE = "leads outside the folder of the suite and the current one; only files inside them can be used"
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("files: [FILE]", "own.yaml, line 10"),
+        ("choices: FILE", "own.yaml, line 10"),
+        ("catalogs: {mine: {records: FILE}}", "own.yaml, line 10"),
+    ],
+)
+def test_a_suite_reads_no_file_outside_its_folder_and_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, place: str
+) -> None:
+    (tmp_path / "there.yaml").write_text("scenarios: []\n")
+    suites, here = tmp_path / "suites", tmp_path / "here"
+    suites.mkdir()
+    here.mkdir()
+    (suites / "link.yaml").symlink_to(tmp_path / "there.yaml")
+    (suites / ".env").write_text("scenarios: []\n")
+    monkeypatch.chdir(here)
+    for name in ("../there.yaml", str(tmp_path / "there.yaml"), "link.yaml"):
+        assert f"{place}: {name!r} {OUTSIDE}" == refused(suites, f"{SUITE}{line.replace('FILE', name)}\n")
+    said = refused(suites, f"{SUITE}{line.replace('FILE', '.env')}\n")
+    assert said.startswith(f"{place}: ") and said.endswith("it is named like a file that holds secrets")
+
+
+def test_a_suite_may_name_files_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = [{"name": "pay", "description": "Pay a bill.", "inputSchema": {"type": "object"}}]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    (tmp_path / "suites").mkdir()
+    own = tmp_path / "suites" / "own.yaml"
+    own.write_text(SUITE + "catalogs: {mine: {records: ../tools.json}}\n")
+    monkeypatch.chdir(tmp_path)
+    assert load_suite("suites/own.yaml").catalogs["mine"]().names == {"pay": "tool__pay"}

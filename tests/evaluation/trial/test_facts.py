@@ -40,6 +40,27 @@ def test_no_number_of_other_calls_within_hides_one_of_another_action(workspace: 
     assert [each.args["at"] for each in fact.inner if each.name == "look__do"] == list(range(MOST_INNER + 1))
 
 
+def test_an_inner_run_that_cannot_be_read_is_no_call_without_further_ones(workspace: Path) -> None:
+    async def through(args: Any, context: ToolContext) -> str:
+        await context.invoke("order__do")
+        return "done"
+
+    async def order(args: Any, context: ToolContext) -> str:
+        return "done"
+
+    made = (category("order", order), category("flow", through), category("outer", through))
+    model = ScriptedModel(call("invoke_action", action_name="flow__do", args={}), "Done.")
+    with closing(reyn.Session(workspace, categories=made)) as session:
+        trace = session.ask("Do it.", model=model, approve="all")
+        (fact,) = call_facts(trace)
+        assert fact.unread is None and [each.name for each in fact.inner] == ["order__do"]
+    (record,) = (workspace / ".reyn" / "runs").glob("*.inner.jsonl")
+    record.write_text("no record\n")
+    with closing(reyn.Session(workspace, categories=made)) as session:
+        (fact,) = call_facts(session.trace(trace.run))
+    assert fact.inner == () and fact.unread is not None and "cannot be read" in fact.unread
+
+
 def test_what_a_peer_looked_at_is_no_call_of_it(workspace: Path) -> None:
     (workspace / "a.txt").write_text("text")
     main: list[Step] = [ask("ann"), "Done."]

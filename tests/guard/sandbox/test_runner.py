@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from reyn_jupyter.guard.sandbox import Confinement, Sandbox, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox import (
+    Confinement,
+    Sandbox,
+    SandboxedProgram,
+    SandboxError,
+    SandboxLimits,
+)
 from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap, BubblewrapLaunch
 from reyn_jupyter.guard.sandbox.landlock import Landlock
@@ -23,6 +30,7 @@ from reyn_jupyter.support.secret import Secret
 from tests.support.processes import is_gone, started
 from tests.support.waiting import awaited, until
 
+_SEIZE, _ANY_CHILD = 0x4206, 0x40000000  # PTRACE_SEIZE, __WALL
 BACKENDS: tuple[SandboxBackend, ...] = (Bubblewrap(), Landlock())
 
 
@@ -142,6 +150,53 @@ async def test_what_a_command_leaves_is_gone_when_its_end_is_told(
     program.process.stdin.write(b"\n")
     assert await program.wait() == 0
     assert started_there and all(map(is_gone, started_there))
+
+
+async def test_a_process_that_is_slow_to_die_is_waited_for(place: Confinement) -> None:
+    program, held = await _held_program(place)
+    ending = asyncio.create_task(program.end())
+    await asyncio.sleep(1)  # ten times as long as a thousand looks at it take
+    assert not ending.done()
+    _let_die(held)
+    await ending
+    assert not psutil.pid_exists(held)
+
+
+async def test_a_process_that_does_not_die_is_told_of(place: Confinement) -> None:
+    program, held = await _held_program(place)
+    try:
+        with pytest.raises(
+            SandboxError, match=rf"has ended, though it was killed: {held} \(sleep, state Z\)"
+        ):
+            await program.end()
+    finally:
+        _let_die(held)
+
+
+async def _held_program(place: Confinement) -> tuple[SandboxedProgram, int]:
+    """Return a program under way, and a process of it whose death this process holds up, as its debugger."""
+    backend = Landlock()
+    if (problem := backend.problem()) is not None:
+        pytest.skip(problem)
+    command = ["bash", "-c", "setsid sleep 600 & wait"]
+    program = await Sandbox(backend).open(command, place, SandboxLimits(seconds=None))
+    launcher, found = psutil.Process(program.process.pid), list[psutil.Process]()
+
+    def look() -> bool:
+        found[:] = [each for each in launcher.children(recursive=True) if each.name() == "sleep"]
+        return bool(found)
+
+    await awaited(look)
+    (held,) = found
+    if ctypes.CDLL(None).ptrace(_SEIZE, held.pid, None, None) < 0:
+        await program.end()
+        pytest.skip("no process may be debugged here")
+    return program, held.pid
+
+
+def _let_die(held: int) -> None:
+    with suppress(ChildProcessError):
+        os.waitpid(held, _ANY_CHILD)
 
 
 @pytest.fixture

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
@@ -82,3 +85,26 @@ def test_an_index_over_records_has_a_card_at_once_where_the_model_has_to_be_load
     assert "0 of 9 records: loading the embedding model" in said
     assert "The index is built" in said and "9 of 9 records" in said
     assert "The index is not built" in shown(loading)
+
+
+class Interrupted(CapturingDisplayPublisher):
+    """A way to the page on which an interrupt strikes, whatever is sent."""
+
+    def publish(self, *args: Any, **kwargs: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        super().publish(*args, **kwargs)
+
+
+@pytest.mark.usefixtures("shell")
+def test_an_interrupt_while_something_is_drawn_neither_loses_nor_doubles_it() -> None:
+    shell = InteractiveShell.instance()
+    shell.display_pub = page = Interrupted()
+    shown, place = workflow_objects("text")["plan_run"], InPlace(SimpleNamespace(kernel=object()))
+    handler = signal.getsignal(signal.SIGINT)
+    for draw in (place.show, place.last):
+        with pytest.raises(KeyboardInterrupt):
+            draw(shown)
+        assert signal.getsignal(signal.SIGINT) is handler
+    first, second = page.outputs
+    assert not first["update"] and second["update"]
+    assert first["transient"] == second["transient"]

@@ -176,7 +176,7 @@ def test_the_card_says_that_an_image_went_to_the_model_and_a_request_shows_it(wo
         host="models.example",
     )
     trace = session.ask("what colour?", model=model)
-    assert trace.sent_contents[0]["bytes"] > len(PLOT)
+    assert trace.sent.contents[0]["bytes"] > len(PLOT)
     shown = json.dumps(
         to_snapshot(part(trace, "m2", Look(), lambda _: None).request, "s"), ensure_ascii=False
     )

@@ -80,7 +80,7 @@ def test_a_report_is_shown_again_and_exported_without_trying_anything(run: Run, 
     assert "There is no study 'mandates'. Did you mean mandates-simulator?" in run("%reyn report mandates")
     run("%reyn export report.html again")
     assert "Simulated trials" in (workspace / "report.html").read_text()
-    assert "names neither a run, a blob nor a variable" in run("%reyn export other.html workspace")
+    assert "names neither one run, one blob nor a variable" in run("%reyn export other.html workspace")
 
 
 def test_several_models_are_tried_with_every_variant_that_is_named(run: Run, workspace: Path) -> None:

@@ -130,6 +130,31 @@ def test_old_results_shrink_before_new_ones_and_say_how_to_see_the_rest() -> Non
             1048576,
         ),
         ("Requested tokens (2065) exceed context window of 1800", 2065, 1800),
+        (
+            "maximum context length is 4097 tokens, however you requested 5 tokens (3 in your prompt; 2 for the",
+            3,
+            4097,
+        ),
+        (
+            "too large: 9000. This model's maximum context length is 4096 tokens and your request has 20 input tokens",
+            20,
+            4096,
+        ),
+        (
+            "You passed 4097 input tokens. However, the model's context length is only 4096 tokens",
+            4097,
+            4096,
+        ),
+        (
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+            190000,
+            200000,
+        ),
+        (
+            "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 500 `inputs` tokens and 9000 `max_new_tokens`",
+            500,
+            4096,
+        ),
         ("Input prompt (2664 tokens) is too long and exceeds limit of 2048/2560", 2664, 2048),
         ("the input is too long for this model", None, None),
     ],
@@ -182,11 +207,17 @@ def small(most: int = ROOM, words: str = WORDS) -> Any:
     return reply
 
 
-def session(workspace: Path, server: OpenAIServer, model: str = "openai/test", **router: Any) -> reyn.Session:
+def session(
+    workspace: Path,
+    server: OpenAIServer,
+    model: str = "openai/test",
+    parameters: dict[str, Any] | None = None,
+    **router: Any,
+) -> reyn.Session:
     (workspace / "long.txt").write_text(
         "The quick brown fox jumps.\n" * 260
     )  # just short enough to be no blob
-    entry = {"model": model, "api_base": server.url, "tier": "light"}
+    entry = {"model": model, "api_base": server.url, "tier": "light", "parameters": parameters or {}}
     config = {"models": {"light": entry}, "router_model": "light", "router": router}
     return reyn.Session(workspace, config=config, store="memory")
 
@@ -240,6 +271,61 @@ def test_where_nothing_can_shrink_the_turn_ends_and_says_what_to_do(
     assert trace.status == "error"
     assert trace.error is not None and "Even with everything shortened" in trace.error
     assert trace.ended is not None and "longer context" in str(trace.ended.hint)
+
+
+def strict(received: Received) -> Answer | Failure:
+    """Refuse a request that leaves no room for as long a reply as it asks for, as hosted models do."""
+    asked, reply = tokens_of(received), received.body["max_tokens"]
+    if asked + reply > ROOM:
+        return Failure(
+            400,
+            f"This model's maximum context length is {ROOM} tokens. However, you requested {asked + reply} tokens "
+            f"({asked} in the messages, {reply} in the completion). Please reduce the length of the messages or "
+            "completion.",
+            "context_length_exceeded",
+        )
+    return Answer("done")
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("most", [ROOM - 100, ROOM, 100_000])
+def test_a_limit_of_the_reply_that_leaves_no_room_is_lowered_and_nothing_is_shortened_for_it(
+    workspace: Path, server: OpenAIServer, most: int, told: bool
+) -> None:
+    if told:
+        server.told[MODELS] = {"data": [{"id": "test", "max_model_len": ROOM}]}
+    server.otherwise = strict
+    trace = session(workspace, server, parameters={"max_tokens": most}).ask("Say hello.")
+
+    assert (trace.status, trace.answer) == ("ok", "done")
+    assert len(server.requests) == (1 if told else 2)
+    assert len({json.dumps(request.body["messages"]) for request in server.requests}) == 1
+    sent = server.requests[-1].body["max_tokens"]
+    assert ROOM / 3 < sent < most
+    assert (
+        trace.steps[-1].requested is not None and trace.steps[-1].requested.parameters["max_tokens"] == sent
+    )
+    assert trace.ended is not None
+    said = f"the limit of a reply (max_tokens) was lowered from {most:,} to {sent:,} tokens to fit the model's context"
+    assert any(said in note for note in trace.ended.notes)
+
+
+def test_a_limit_of_the_reply_is_named_where_nothing_tells_that_it_is_too_large(
+    workspace: Path, server: OpenAIServer
+) -> None:
+    server.otherwise = Failure(400, "context size")
+    trace = session(workspace, server, parameters={"max_tokens": 8_000}).ask("Say hello.")
+    assert trace.ended is not None and "a lower max_tokens than 8,000" in str(trace.ended.hint)
+
+
+def test_without_the_key_a_limit_of_the_reply_that_leaves_no_room_is_named(
+    workspace: Path, server: OpenAIServer
+) -> None:
+    server.otherwise = strict
+    s = session(workspace, server, parameters={"max_tokens": ROOM}, weak={"fit_context": False})
+    trace = s.ask("Say hello.")
+    assert len(server.requests) == 1
+    assert trace.ended is not None and "Set a lower max_tokens" in str(trace.ended.hint)
 
 
 def test_without_the_key_the_refusal_ends_the_turn(workspace: Path, server: OpenAIServer) -> None:

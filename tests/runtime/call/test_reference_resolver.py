@@ -14,7 +14,7 @@ from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.call.reference_resolver import at_pointer, check_references, open_references
+from reyn_jupyter.runtime.call.reference_resolver import at_pointer, open_references
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 
@@ -70,7 +70,6 @@ def make_context(
 
 async def test_arguments_without_a_reference_come_back_as_they_are(context: ToolContext) -> None:
     args = {"a": [1, {"b": "x"}]}
-    check_references(EVERYWHERE, args, context)
     assert await open_references(EVERYWHERE, args, context) is args
 
 
@@ -78,7 +77,6 @@ async def test_a_variable_is_the_very_object_wherever_it_stands(
     context: ToolContext, used: list[Source]
 ) -> None:
     args = {"df": {"$var": "orders"}, "more": [{"deep": {"$var": "orders"}}], "plain": 1}
-    check_references(EVERYWHERE, args, context)
     opened = await open_references(EVERYWHERE, args, context)
     assert opened["df"] is opened["more"][0]["deep"] is NAMES["orders"]
     assert opened["plain"] == 1 and args["df"] == {"$var": "orders"}
@@ -101,7 +99,6 @@ async def test_a_blob_is_opened_whole_or_by_its_json_pointer(
 ) -> None:
     blob = await store.store(to_content(stored))
     args = {"it": {"$blob": blob} if pointer is None else {"$blob": blob, "path": pointer}}
-    check_references(EVERYWHERE, args, context)
     assert (await open_references(EVERYWHERE, args, context))["it"] == expected
     assert used == [Source("blob", blob)]
 
@@ -144,33 +141,31 @@ async def test_a_stored_table_comes_back_as_what_it_was(
         ({"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}, "no blob"),
     ],
 )
-async def test_what_may_not_be_named_is_refused_before_the_gate_and_after(
+async def test_what_may_not_be_named_is_refused(
     context: ToolContext, used: list[Source], reference: Any, message: str
 ) -> None:
-    with pytest.raises(ActionError, match=message):
-        check_references(EVERYWHERE, {"deep": [reference]}, context)
     with pytest.raises(ActionError, match=message):
         await open_references(EVERYWHERE, {"deep": [reference]}, context)
     assert used == []
 
 
-def test_the_person_may_name_private_variables_and_functions_but_no_secret(tmp_path: Path) -> None:
+async def test_the_person_may_name_private_variables_and_functions_but_no_secret(tmp_path: Path) -> None:
     context = make_context(tmp_path, None, [], actor="person")
-    check_references(EVERYWHERE, {"a": {"$var": "_"}, "b": {"$var": "helper"}}, context)
+    await open_references(EVERYWHERE, {"a": {"$var": "_"}, "b": {"$var": "helper"}}, context)
     with pytest.raises(ActionError, match="secret"):
-        check_references(EVERYWHERE, {"a": {"$var": "api_key"}}, context)
+        await open_references(EVERYWHERE, {"a": {"$var": "api_key"}}, context)
 
 
-def test_with_variables_off_none_can_be_named(tmp_path: Path, store: MemoryBlobStore) -> None:
+async def test_with_variables_off_none_can_be_named(tmp_path: Path, store: MemoryBlobStore) -> None:
     with pytest.raises(ActionError, match="switched off"):
-        check_references(
+        await open_references(
             EVERYWHERE, {"a": {"$var": "orders"}}, make_context(tmp_path, store, [], variables="off")
         )
 
 
-def test_a_session_without_blobs_says_so(tmp_path: Path) -> None:
+async def test_a_session_without_blobs_says_so(tmp_path: Path) -> None:
     with pytest.raises(ActionError, match="keeps no blobs"):
-        check_references(
+        await open_references(
             EVERYWHERE,
             {"a": {"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}},
             make_context(tmp_path, None, []),
@@ -199,4 +194,4 @@ async def test_a_store_that_fails_is_told_in_plain_words(tmp_path: Path) -> None
 
     context = make_context(tmp_path, Broken(), [])
     with pytest.raises(ActionError, match="disk on fire"):
-        check_references(EVERYWHERE, {"a": {"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}}, context)
+        await open_references(EVERYWHERE, {"a": {"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}}, context)

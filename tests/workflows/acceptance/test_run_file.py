@@ -360,6 +360,43 @@ def test_a_step_that_was_under_way_within_a_workflow_is_run_again_only_where_tha
         assert statuses(forced) == {"w": DONE} and bench.log("waits") == before + 1
 
 
+@pytest.mark.parametrize("end", ["done", "failed", "timed out"])
+def test_a_workflow_as_a_step_whose_own_file_is_gone_is_run_again_only_with_force(
+    bench: Workshop, end: str
+) -> None:
+    last = {
+        "done": step("b", "echo.run", depends_on=["a"]),
+        "failed": step("b", "fails.run", depends_on=["a"]),
+        "timed out": step(
+            "b", "safe-waits.run", {"log": "waits", "mark": "gone"}, depends_on=["a"], on_failure="fail"
+        ),
+    }[end]
+    steps = [
+        kept(bench, step("a", "logs.run", {"log": "log"}), last),
+        step("z", "fails.run", depends_on=["w"]),
+    ]
+    bench.policy(max_run_seconds=4)
+    first = bench.execute(*steps)
+    assert statuses(first)["w"] == {"done": DONE, "failed": FAILED, "timed out": LATE}[end]
+    (bench.root / "waits").mkdir(exist_ok=True)
+    (bench.root / "waits" / "go").touch()
+    (own,) = (each for each in (bench.root / "state" / "runs").glob("*.json") if each.stem != first["run_id"])
+    own.unlink()
+    said = json.dumps(bench.skill("workflow-executor", plan=plan_of(*steps), resume=first["run_id"]).payload)
+    assert bench.log() == 1 and "othing says that running it twice is safe" in said and "state/runs" in said
+    bench.skill("workflow-executor", plan=plan_of(*steps), resume=first["run_id"], force=True)
+    assert bench.log() == 2
+
+
+def test_a_workflow_as_a_step_that_never_began_is_run_on_resume(bench: Workshop) -> None:
+    inner = kept(bench, step("a", "logs.run", {"log": "log"}), step("b", "late.run"))
+    failed = bench.execute(inner)
+    assert statuses(failed) == {"w": FAILED} and bench.log() == 0
+    bench.add("late", ECHO)
+    bench.session.trust()
+    assert bench.execute(inner, resume=failed["run_id"])["status"] == "executed" and bench.log() == 1
+
+
 @pytest.mark.parametrize("run_id", ["no-such-run", "../../policy", "", "/etc/passwd"])
 def test_a_run_that_there_is_not_cannot_be_gone_on_with(bench: Workshop, run_id: str) -> None:
     assert not bench.skill("workflow-executor", plan=plan_of(step("a", "echo.run")), resume=run_id).ok
