@@ -373,7 +373,7 @@ REALS = st.one_of(st.none(), st.floats(-1e9, 1e9))
 GROUPS = st.sampled_from(["a", "b", "ä'\"", ""])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(GROUPS, NUMBERS, REALS), min_size=1, max_size=20))
 def test_aggregates_equal_those_of_pandas(notebook: Notebook, cells: list[tuple[Any, ...]]) -> None:
     frame = pd.DataFrame(cells, columns=["g", "n", "x"]).astype({"n": "Int64", "x": "float64"})

@@ -342,7 +342,7 @@ async def test_empty_contents(store: LocalBlobStore) -> None:
     assert await inspect(store, await store.store(Structured(5))) == "json_value | 1 bytes\n5"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=list(HealthCheck), max_examples=30)
 @given(
     some.sampled_from([None, "lines:1-5", "bytes:0..4000", "lines:-3", "grep:l"]), some.integers(250, 2000)
 )
