@@ -135,6 +135,27 @@ class Job(Generic[T]):
             self.future.set_result(task.result())
 
 
+class _Patience:
+    """The patience with a job that is to stop, since the interrupt or since the engine answered last."""
+
+    def __init__(self, job: Job[Any]) -> None:
+        self._job, self._since, self._looks = job, time.monotonic(), 0
+
+    def look(self) -> None:
+        """Ask the engine again once the patience is over.
+
+        Raises:
+            Interrupted: the engine did not answer.
+        """
+        self._looks += 1
+        if self._looks < LOOKS or time.monotonic() - self._since <= PATIENCE:
+            return
+        if not self._job.told.is_set():
+            raise Interrupted(None, BLOCKED)
+        self._job.ask_again()
+        self._since, self._looks = time.monotonic(), 0
+
+
 def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] | None) -> T:
     """Serve this thread's part of a job, and show its events, until it is done.
 
@@ -145,8 +166,7 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
     Raises:
         Interrupted: as for `Engine.run`.
     """
-    interrupted: float | None = None
-    looks = 0  # since the interrupt, or since the engine answered last
+    interrupted: _Patience | None = None
     failure: BaseException | None = None
     view = on_event or _nobody_looks
     waiting = False  # whether an event came since the view last heard that it is quiet
@@ -156,12 +176,8 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
             # An interrupt may strike between taking the last item and looking at it.
             if item is DONE or (item is None and interrupted and job.future.done()):
                 break
-            looks += 1
-            if interrupted and looks >= LOOKS and time.monotonic() - interrupted > PATIENCE:
-                if not job.told.is_set():
-                    raise Interrupted(None, BLOCKED)
-                job.ask_again()
-                interrupted, looks = time.monotonic(), 0
+            if interrupted:
+                interrupted.look()
             if isinstance(item, MainThreadCall):
                 if waiting:  # the call may take long: what was held back comes first
                     waiting = False
@@ -173,8 +189,7 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
         except Interrupted:
             raise
         except KeyboardInterrupt:
-            if not interrupted:
-                interrupted, looks = time.monotonic(), 0
+            interrupted = interrupted or _Patience(job)
             job.cancel()
         except Exception as error:  # noqa: BLE001 - a view that fails ends the run cleanly, then shows
             failure = error

@@ -306,6 +306,6 @@ async def test_a_server_that_drips_holds_no_turn_up() -> None:
     with Server(("127.0.0.1", 0), Drip) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         base = f"http://127.0.0.1:{server.server_address[1]}"
-        assert await asyncio.wait_for(served_context(base, "one"), 30) is None
+        assert await asyncio.wait_for(served_context(base, "one"), 100) is None
         ended.set()
         server.shutdown()

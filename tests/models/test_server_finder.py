@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import socket
 import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -21,6 +20,7 @@ from reyn_jupyter.models.server_finder import LISTED, LOOK, find_servers
 from reyn_jupyter.notebook.render import to_html, view
 from tests.support.answering_server import answering, sends, tells
 from tests.support.llama_server import TOOLS_TEMPLATE, llama_server
+from tests.support.ports import free_port
 
 
 def flood(handler: BaseHTTPRequestHandler) -> None:
@@ -29,12 +29,6 @@ def flood(handler: BaseHTTPRequestHandler) -> None:
     handler.end_headers()
     for _ in range(100):
         handler.wfile.write(b" " * 1_000_000)
-
-
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.mark.parametrize(("template", "tools"), [("", False), (TOOLS_TEMPLATE, True)])
@@ -122,7 +116,7 @@ class Silent(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         self.request.recv(1)
-        ENDED.wait(30)
+        ENDED.wait(300)
 
 
 class Drip(socketserver.BaseRequestHandler):
@@ -145,11 +139,11 @@ async def test_a_server_that_hangs_or_drips_and_closed_ports_are_given_up_in_tim
         def handle_error(self, request: object, client_address: object) -> None:
             """A client that hangs up is what is tested."""
 
-    closed = [str(closed_port()) for _ in range(3)]
+    closed = [str(free_port()) for _ in range(3)]
     ENDED.clear()
     with Server(("127.0.0.1", 0), kind) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        found = await asyncio.wait_for(find_servers([str(server.server_address[1]), *closed]), 20)
+        found = await asyncio.wait_for(find_servers([str(server.server_address[1]), *closed]), 100)
         ENDED.set()
         server.shutdown()
 

@@ -384,7 +384,7 @@ def test_the_process_ends_with_a_kernel_that_is_killed(workspace: Path, bomb: st
     kernel.kill()
     kernel.wait()
     kernel.stdout.close()
-    until(lambda: not _alive(pid), 10)
+    until(lambda: not _alive(pid))
     assert set(workspace.rglob("*")) == before
 
 

@@ -150,7 +150,7 @@ def test_a_pasted_address_signs_in_and_another_one_does_not(make: Make, locked: 
 
     def getpass_now(prompt: str) -> str:
         prompts.append(prompt)
-        assert ready.wait(30)
+        assert ready.wait(100)
         return waiting.pop(0)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -190,7 +190,7 @@ def test_the_file_says_what_is_done_while_the_run_goes_on(bench: Workshop) -> No
 def test_an_interrupt_is_written_down_and_leaves_no_process(bench: Workshop) -> None:
     process, _, mark = under_way(bench, "safe")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert is_gone(process.pid) and alive(mark) == []
     written = bench.run_file()
     assert written["status"] == INTERRUPTED
