@@ -202,7 +202,8 @@ async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(
 
 def test_two_processes_that_build_at_once_do_the_work_once(tmp_path: Path) -> None:
     processes = [builder(tmp_path, 100, 1) for _ in range(2)]
-    line_with(processes[0], lambda line: done(line) > 0 or "waiting" in line)
+    for process in processes:  # one has begun, and the other says by its number that it waits for that
+        line_with(process, lambda line: done(line) > 0 or len(line.split()) == 2)
     (tmp_path / "go-on").touch()
     ends = [process.communicate(timeout=300)[0].splitlines()[-1] for process in processes]
     assert sorted(ends) == ["added 0", "added 100"]
