@@ -214,6 +214,7 @@ def test_a_source_that_hangs_is_waited_for_once_and_then_backs_off_while_its_ent
 
     session, _ = one
     assert len(names(session)) == 3
+    patience = catalog_cache.SECONDS
     monkeypatch.setattr(catalog_cache, "SECONDS", 0.1)
     FAULTS.entries = hang
     session.parts.services.changed("station")
@@ -223,6 +224,7 @@ def test_a_source_that_hangs_is_waited_for_once_and_then_backs_off_while_its_ent
         session.list_actions()
     assert COUNTS["listed"] == 2
     FAULTS.entries = station.nothing
+    monkeypatch.setattr(catalog_cache, "SECONDS", patience)
     clock(200)
     names(session)
     assert COUNTS["listed"] == 3 and session.problems == ()
@@ -344,6 +346,9 @@ CLOSED = """
     from pathlib import Path
     import reyn_jupyter as reyn
     from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
+    from reyn_jupyter.runtime.live_catalog import category_lifecycle
+    from reyn_jupyter.sessions import exit
+    exit.SECONDS = category_lifecycle.CLOSE_SECONDS = 100.0
     async def close():
         await asyncio.to_thread(print, "closed", flush=True)
     async def go(args, context):

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.processes import is_gone, started
-from tests.support.waiting import until
+from tests.support.waiting import clock_of, until
 from tests.workflows.acceptance.test_utilities import ARTIFACT, alive
 from tests.workflows.acceptance.workshop import (
     DONE,
@@ -320,8 +321,17 @@ def test_a_step_that_was_under_way_within_a_workflow_is_run_again_only_where_tha
         step("a", "logs.run", {"log": "log"}),
         step("b", f"{kind}-waits.run", {"log": "waits", "mark": "inner"}, depends_on=["a"]),
     )
-    bench.policy(max_run_seconds=3)
-    run = bench.execute(inner)
+    bench.policy(max_run_seconds=300)
+
+    def pass_time() -> None:
+        until((bench.root / "waits" / "began").exists)
+        advance(300)
+
+    with clock_of(ENGINE.loop) as advance:
+        passing = threading.Thread(target=pass_time)
+        passing.start()
+        run = bench.execute(inner)
+        passing.join()
     assert statuses(run) == {"w": LATE} and bench.log("waits") >= 2
     (bench.root / "waits" / "go").touch()
     before = bench.log("waits")
