@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.mcp import connections
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A listing waits for servers that begin on a machine that is slow and busy."""
-    monkeypatch.setattr(connections, "FIRST_SECONDS", 60.0)
 
 
 @pytest.fixture
