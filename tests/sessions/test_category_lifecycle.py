@@ -334,7 +334,7 @@ def test_a_kernel_that_is_killed_or_exits_leaves_no_process_behind(workspace: Pa
     pids = [int(pid) for pid in kernel.stdout.readline().split()]
     assert len(pids) >= 2
     if end == "exit":
-        kernel.communicate("\n", timeout=60)
+        kernel.communicate("\n", timeout=600)
     else:
         kernel.kill()
         kernel.wait(60)
@@ -361,5 +361,5 @@ CLOSED = """
 
 def test_the_exit_of_the_interpreter_awaits_the_close_which_may_use_threads(workspace: Path) -> None:
     kernel = started(CLOSED, str(workspace))
-    out, err = kernel.communicate(timeout=120)
+    out, err = kernel.communicate(timeout=600)
     assert out.split() == ["1", "closed"], err
