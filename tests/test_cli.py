@@ -21,7 +21,6 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.cli import _parser, main
-from reyn_jupyter.evaluation.models import fake_provider
 from reyn_jupyter.evaluation.models.fake_provider import FakeProvider, ProviderSettings
 from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.suites import load_suite
@@ -45,9 +44,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+class SlowServer(FakeProvider):
+    """Its slow model answers nothing more while a file holds so many trials, so that no study ends meanwhile."""
+
+    file, most = Path(), 1_000
+
+    def wait(self, seconds: float) -> None:
+        super().wait(seconds)
+        while stored(self.file) >= self.most and not self._closing.is_set():
+            super().wait(0.02)
+
+
 @pytest.fixture
-def slow_server() -> Iterator[FakeProvider]:
-    with fake_provider.serve(manners=ProviderSettings(slow=0.2)) as server:
+def slow_server(folder: Path) -> Iterator[SlowServer]:
+    with SlowServer(manners=ProviderSettings(slow=0.05)) as server:
+        server.file = folder / "a.sqlite"
         yield server
 
 
@@ -123,11 +134,11 @@ def test_scenarios_models_file_and_limits_are_chosen_by_words(folder: Path, caps
 
 
 def test_a_signal_keeps_what_is_done_and_the_line_that_is_told_goes_on(
-    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    folder: Path, slow_server: SlowServer, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
     monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)
-    file = folder / "a.sqlite"
+    file, slow_server.most = folder / "a.sqlite", 1
     words = ["study", "run", "first-steps", "-m", "openai/slow", "-n", "2", "--repeats", "2"]
     words += ["--file", "a.sqlite", "--concurrency", "1"]
     process = subprocess.Popen(
@@ -138,11 +149,13 @@ def test_a_signal_keeps_what_is_done_and_the_line_that_is_told_goes_on(
     )
     until(lambda: stored(file) >= 1 or process.poll() is not None)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     kept = len(trials(file))
     assert process.returncode == 130, err
     assert 1 <= kept < 8 and "Traceback" not in err and out == ""
     assert err.splitlines()[-1] == f"Go on with: reyn {' '.join(words)}"
+
+    slow_server.most = kept + 1
 
     def press() -> None:
         until(lambda: stored(file) > kept)
@@ -152,17 +165,18 @@ def test_a_signal_keeps_what_is_done_and_the_line_that_is_told_goes_on(
     assert main(words) == 130
     assert kept < (more := len(trials(file))) < 8
     capsys.readouterr()
+    slow_server.most = 1_000
     assert main(words) == 0
     assert f"{8 - more} new trials and {more} from before" in capsys.readouterr().err
     assert len(set(trials(file))) == len(trials(file)) == stored(file) == 8
 
 
 def test_the_end_of_the_time_is_no_failure_and_keeps_what_is_done(
-    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    folder: Path, slow_server: SlowServer, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
     monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)
-    before = signal.getsignal(signal.SIGTERM)
+    before, slow_server.most = signal.getsignal(signal.SIGTERM), 3
     words = ["study", "run", "first-steps", "-m", "openai/slow", "--concurrency", "1", "--file", "a.sqlite"]
     assert main([*words, "--minutes", "0.05"]) == 0
     assert "The time is up. The same line goes on." in capsys.readouterr().err
@@ -170,7 +184,7 @@ def test_the_end_of_the_time_is_no_failure_and_keeps_what_is_done(
 
 
 def test_model_graders_are_asked_after_the_trials(
-    folder: Path, slow_server: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    folder: Path, slow_server: SlowServer, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-0123456789")
     monkeypatch.setenv("OPENAI_API_BASE", slow_server.url)

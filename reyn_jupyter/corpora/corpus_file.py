@@ -36,7 +36,7 @@ from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 
 NAME = "corpus.sqlite"
-PATIENCE = 5.0  # seconds that a writer waits for another one
+PATIENCE = 30.0  # seconds that a writer waits for another one
 MOST = 2_000_000  # passages that are read
 LONGEST_PATH = 4_096
 _FACTS = 20_000  # characters of the facts of one document or passage

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = 0.7  # seconds that a cancellation waits for what is under way to clean up
+_LOOKS = 7  # in how many steps: time in which the process stood still counts as one of them
 WINDOW = 64
 
 
@@ -110,11 +111,13 @@ class _UnderWay(Generic[T, R]):
         self._begun.clear()
         for task in tasks:
             task.cancel()
-        done = (await asyncio.wait(tasks, timeout=PATIENCE))[0] if tasks else set()
+        for _ in range(_LOOKS if tasks else 0):
+            if not (await asyncio.wait(tasks, timeout=PATIENCE / _LOOKS))[1]:
+                break
         return [
             task.result()
             for task in tasks
-            if task in done and not task.cancelled() and task.exception() is None
+            if task.done() and not task.cancelled() and task.exception() is None
         ]
 
 

@@ -43,7 +43,7 @@ from reyn_jupyter.support.files.scratch import Scratch, sweep
 MOST = max(16, 4 * (os.cpu_count() or 1))  # processes
 _AHEAD = 2  # tasks that a process has: one that runs, one that waits
 _LARGE = 32 << 10  # bytes that fit into a channel which nobody reads yet
-_PATIENCE = 5.0  # seconds that a killed process may take to be gone
+_PATIENCE = 30.0  # seconds that a killed process may take to be gone
 _INTERRUPT = {signal.SIGINT}
 _VARIABLE = "PYTHONSAFEPATH"
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from reyn_jupyter.runtime.pump import DONE, PATIENCE, SERVING, Interrupted, Job, MainThreadCall, pump
+from reyn_jupyter.runtime.pump import DONE, SERVING, Interrupted, Job, MainThreadCall, patiently, pump
 from reyn_jupyter.support.import_path import package_imports
 
 T = TypeVar("T")
@@ -138,8 +138,7 @@ class Engine:
             # One may strike before the first wait, and a second while the first is being taken up: the run ends all the
             # same, before this does.
             job.cancel()
-            concurrent.futures.wait([job.future], timeout=PATIENCE)
-            if job.future.done():
+            if patiently(lambda seconds: bool(concurrent.futures.wait([job.future], seconds).done)):
                 raise Interrupted(None if job.future.exception() else job.future.result()) from None
             raise
         finally:

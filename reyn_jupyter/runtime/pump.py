@@ -19,6 +19,7 @@ T = TypeVar("T")
 QUIET = 0.1  # seconds without an event, after which a view may catch up
 TICK = 1.0  # seconds between two words to a view while nothing comes, so that its clock goes on
 PATIENCE = 2.0  # seconds that an interrupt waits for an engine that a handler keeps from doing anything else
+LOOKS = 20  # times that it looks at least: a process that stood still, as with a lid that was closed, is not blocked
 BLOCKED = (
     "Interrupted, but an action keeps the engine busy without ever giving way (it blocks instead of awaiting), so "
     "its run could not be told. The next call gets a fresh engine; the run ends when the action gives way."
@@ -134,6 +135,27 @@ class Job(Generic[T]):
             self.future.set_result(task.result())
 
 
+class _Patience:
+    """The patience with a job that is to stop, since the interrupt or since the engine answered last."""
+
+    def __init__(self, job: Job[Any]) -> None:
+        self._job, self._since, self._looks = job, time.monotonic(), 0
+
+    def look(self) -> None:
+        """Ask the engine again once the patience is over.
+
+        Raises:
+            Interrupted: the engine did not answer.
+        """
+        self._looks += 1
+        if self._looks < LOOKS or time.monotonic() - self._since <= PATIENCE:
+            return
+        if not self._job.told.is_set():
+            raise Interrupted(None, BLOCKED)
+        self._job.ask_again()
+        self._since, self._looks = time.monotonic(), 0
+
+
 def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] | None) -> T:
     """Serve this thread's part of a job, and show its events, until it is done.
 
@@ -144,7 +166,7 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
     Raises:
         Interrupted: as for `Engine.run`.
     """
-    interrupted: float | None = None
+    interrupted: _Patience | None = None
     failure: BaseException | None = None
     view = on_event or _nobody_looks
     waiting = False  # whether an event came since the view last heard that it is quiet
@@ -154,7 +176,8 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
             # An interrupt may strike between taking the last item and looking at it.
             if item is DONE or (item is None and interrupted and job.future.done()):
                 break
-            interrupted = interrupted and _patient(interrupted, job)
+            if interrupted:
+                interrupted.look()
             if isinstance(item, MainThreadCall):
                 if waiting:  # the call may take long: what was held back comes first
                     waiting = False
@@ -166,7 +189,7 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
         except Interrupted:
             raise
         except KeyboardInterrupt:
-            interrupted = interrupted or time.monotonic()
+            interrupted = interrupted or _Patience(job)
             job.cancel()
         except Exception as error:  # noqa: BLE001 - a view that fails ends the run cleanly, then shows
             failure = error
@@ -179,18 +202,9 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
     return job.future.result()
 
 
-def _patient(since: float, job: Job[Any]) -> float:
-    """Return the start of the wait for a job that is to stop: `since`, or now once the engine has answered.
-
-    Raises:
-        Interrupted: the engine did not answer within `PATIENCE` seconds.
-    """
-    if time.monotonic() - since <= PATIENCE:
-        return since
-    if not job.told.is_set():
-        raise Interrupted(None, BLOCKED)
-    job.ask_again()
-    return time.monotonic()
+def patiently(wait: Callable[[float], bool]) -> bool:
+    """Wait for `PATIENCE` seconds in small steps, so that time in which the process stood still counts as one."""
+    return any(wait(PATIENCE / LOOKS) for _ in range(LOOKS))
 
 
 def _nobody_looks(event: Any) -> None:
@@ -199,7 +213,7 @@ def _nobody_looks(event: Any) -> None:
 
 def _serve(call: MainThreadCall[Any], job: Job[Any], *, stopping: bool) -> None:
     if stopping:  # a call that was on its way must not begin after all
-        job.told.wait(PATIENCE)
+        patiently(job.told.wait)
     call.serve()
 
 

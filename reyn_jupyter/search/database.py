@@ -17,7 +17,7 @@ from reyn_jupyter.support.files.sqlite import (
 
 NAME = "actions.sqlite"
 _LAST_ROW = 1 << 53
-PATIENCE = 5.0  # seconds that a writer waits for another one
+PATIENCE = 30.0  # seconds that a writer waits for another one
 _TABLES = (
     "CREATE TABLE models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL)",
     """CREATE TABLE vectors (

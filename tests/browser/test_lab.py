@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 
 import pytest
@@ -234,12 +233,10 @@ def test_a_kernel_whose_cells_wait_is_asked_once_and_complains_of_nothing(lab: L
     lab.sent.clear()
     lab.script("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
     lab.until("panel.content.widgets[0].model.executionCount !== null")
-    loaded = datetime.now(UTC)
     expect(lab.output(3)).to_contain_text("file__read")
     expect(caption(lab.output(3))).to_be_hidden()
     openings = [each for each in lab.sent if '"comm_open"' in each and '"reyn.v1"' in each]
-    times = [datetime.fromisoformat(re.findall(r'"date":"([^"]+)"', each)[0]) for each in openings]
-    assert times and max(times) - loaded < timedelta(seconds=5)
+    assert len(openings) == 1
     said = lab.script("return panel.content.widgets.map((cell) => cell.model.outputs.toJSON()).flat()")
     assert not [each for each in said if each.get("name") == "stderr"]
 

@@ -15,8 +15,10 @@ from reyn_jupyter.categories.exec import categories
 from reyn_jupyter.guard.sandbox import SandboxError, resolve_backend
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.result_objects import ActionFailedError
 from tests.security.security_support import invoke
+from tests.support.waiting import clock_of, until
 
 try:
     IN_FORCE = resolve_backend().name
@@ -126,16 +128,21 @@ open('data/c.txt', 'w').write('after')"""
 @needs_sandbox
 def test_what_a_command_changed_before_its_deadline_is_named_and_undone_too(root: Path) -> None:
     on = session(root)
-    said = run(
-        on,
-        "import time; open('data/a.txt', 'w').write('after'); time.sleep(600)",
-        writable=["data"],
-        timeout_seconds=2,
-    )
+    changes = "import os, time; open('data/b', 'w').write('after'); os.replace('data/b', 'data/a.txt')"
+    with clock_of(ENGINE.loop) as advance:
+
+        def pass_the_time() -> None:
+            until(lambda: (root / "data" / "a.txt").read_text(encoding="ascii") == "after")
+            advance(100)
+
+        passing = threading.Thread(target=pass_the_time)
+        passing.start()
+        said = run(on, f"{changes}; time.sleep(600)", writable=["data"], timeout_seconds=100)
+        passing.join()
     assert (said["status"], said["returncode"], said["reason"]) == (
         "timeout",
         None,
-        "ended: more than 2 seconds",
+        "ended: more than 100 seconds",
     )
     on.undo()
     assert (root / "data" / "a.txt").read_text(encoding="ascii") == "before"

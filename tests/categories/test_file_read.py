@@ -7,18 +7,21 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reyn_jupyter.backends.files import file_tree
 from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Source
 from tests.categories.file_support import SECRET, Actions, file_actions
-from tests.support.waiting import awaited
+from tests.support.waiting import PATIENCE, awaited
 
 
 @pytest.fixture
@@ -149,11 +152,16 @@ async def test_a_linked_state_folder_gets_no_files(tmp_path: Path) -> None:
     assert not list(elsewhere.iterdir())
 
 
+# It grows and shrinks for as long as who started it lives.
 GROW = """
-import sys
-with open(sys.argv[1], "a", buffering=1) as file:
-    for _ in range(20_000_000):
-        file.write("more\\n")
+import os, sys
+parent = os.getppid()
+with open(sys.argv[1], "ab", buffering=0) as file:
+    began = file.tell()
+    while os.getppid() == parent:
+        file.write(b"more\\n")
+        if file.tell() > began + 100_000_000:
+            file.truncate(began)
 """
 
 
@@ -177,12 +185,23 @@ async def test_a_file_that_changes_while_it_is_read_is_an_error_that_says_so(
     assert not list((tmp_path / ".reyn" / "tmp").glob("*"))
 
 
-async def test_a_cancelled_read_leaves_no_file_behind(actions: Actions, tmp_path: Path) -> None:
+async def test_a_cancelled_read_leaves_no_file_behind(
+    actions: Actions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "large.log").write_text("some text\n" * 5_000_000)
+    begun, go_on = threading.Event(), threading.Event()
+    read = file_tree.read_lines
 
+    def held(*given: Any) -> Any:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return read(*given)
+
+    monkeypatch.setattr(file_tree, "read_lines", held)
     task = asyncio.ensure_future(actions.call("file__read", path="large.log"))
-    await asyncio.sleep(0.01)
+    await awaited(begun.is_set)
     task.cancel()
+    go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
 

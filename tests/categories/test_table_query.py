@@ -17,14 +17,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.backends.sql.sql_frames import as_table
+from reyn_jupyter.backends.sql.sql_frames import as_table, holdable
 from reyn_jupyter.backends.sql.sql_query import SqlQuery, sql_child
+from reyn_jupyter.categories import table
 from reyn_jupyter.categories.table import categories
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support import optional_modules
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.categories.notebook_support import Hostile, InvalidArgumentsError, Notebook
+from tests.support.waiting import awaited
 
 ORDERS = "region,value\nnorth,1\nsouth,2\nnorth,3\n"
 
@@ -373,7 +375,7 @@ REALS = st.one_of(st.none(), st.floats(-1e9, 1e9))
 GROUPS = st.sampled_from(["a", "b", "ä'\"", ""])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(GROUPS, NUMBERS, REALS), min_size=1, max_size=20))
 def test_aggregates_equal_those_of_pandas(notebook: Notebook, cells: list[tuple[Any, ...]]) -> None:
     frame = pd.DataFrame(cells, columns=["g", "n", "x"]).astype({"n": "Int64", "x": "float64"})
@@ -499,11 +501,20 @@ async def test_a_query_that_needs_too_much_memory_fails_and_nothing_else(
     assert (await caller.call("query", sql="SELECT 1 AS one"))["one"].tolist() == [1]
 
 
-async def test_a_frame_that_changes_while_it_is_queried_is_the_frame_of_the_start(notebook: Notebook) -> None:
+async def test_a_frame_that_changes_while_it_is_queried_is_the_frame_of_the_start(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[object] = []
+
+    def take(value: object) -> object:
+        taken.append(holdable(value))
+        return taken[-1]
+
+    monkeypatch.setattr(table, "holdable", take)
     frame = pd.DataFrame({"n": np.ones(2_000_000)})
     notebook.names["frame"] = frame
     query = asyncio.ensure_future(rows(notebook, "SELECT sum(n) FROM t, range(20)", sources={"t": "frame"}))
-    await asyncio.sleep(0.05)
+    await awaited(lambda: taken)
     frame.loc[:, "n"] = 7.0
     assert await query == [(40_000_000.0,)]
 

@@ -76,7 +76,7 @@ def assert_no_looser(found: Settings, base: Settings) -> None:
     assert found.router.forgive <= base.router.forgive
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     project=st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=8),
     user=st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=4),

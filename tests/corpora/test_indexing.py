@@ -133,22 +133,31 @@ async def test_an_interrupt_keeps_what_was_done_and_the_next_run_goes_on(tmp_pat
     assert not (await shelf.recall("all", "Text 7.")).notes
 
 
+# It stops at the so manieth time that it reads or embeds, or at each, until it gets a line.
 KILLED = """
-    import asyncio, sys, time
+    import asyncio, sys
+    from collections import Counter
     from pathlib import Path
     from reyn_jupyter.corpora import indexing
     from tests.corpora.corpora_support import Counting, Shelf, counting
 
+    times = Counter()
+
+    def reach(word):
+        times[word] += 1
+        print(word, flush=True)
+        if word == sys.argv[2] and sys.argv[3] in ("each", str(times[word])):
+            sys.stdin.readline()
+
     class Slow(Counting):
         def embed(self, texts):
-            print("embedding", flush=True)
-            time.sleep(0.05)
+            reach("embedding")
             return super().embed(texts)
 
     indexing.COMMITTED = 8
     real = indexing.FileReader.read
     def read(self, place, *, named=False):
-        print("reading", flush=True)
+        reach("reading")
         return real(self, place, named=named)
     indexing.FileReader.read = read
     asyncio.run(Shelf(Path(sys.argv[1]), counting(Slow())).index("all", "."))
@@ -160,7 +169,7 @@ async def test_a_kill_loses_nothing_that_was_committed_and_nothing_is_there_twic
     tmp_path: Path, word: str, times: int
 ) -> None:
     write(tmp_path, {f"n{number:03}.md": f"# T\n\nText {number}." for number in range(200)})
-    process = started(KILLED, str(tmp_path))
+    process = started(KILLED, str(tmp_path), word, str(times))
     assert process.stdout is not None
     seen = 0
     while seen < times:
@@ -185,7 +194,7 @@ async def test_two_processes_do_not_write_one_corpus_at_once_and_the_other_may_s
     write(tmp_path, NOTES)
     shelf = Shelf(tmp_path)
     await shelf.index("all", "notes/n00.md")
-    process = started(KILLED.replace("time.sleep(0.05)", "sys.stdin.readline()"), str(tmp_path))
+    process = started(KILLED, str(tmp_path), "embedding", "each")
     assert process.stdout is not None and process.stdin is not None
     while process.stdout.readline().strip() != "embedding":
         pass

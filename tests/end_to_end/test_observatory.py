@@ -204,7 +204,7 @@ def test_a_kernel_that_is_killed_takes_its_driver_with_it(
     pids = [int(pid) for pid in kernel.stdout.readline().split()]
     assert len(pids) >= 2
     kernel.kill()
-    kernel.communicate(timeout=60)
+    kernel.communicate(timeout=600)
     until(lambda: all(map(is_gone, pids)))
 
 

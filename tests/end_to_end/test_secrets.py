@@ -188,7 +188,7 @@ def test_lines_of_a_key_block_are_covered_one_by_one_and_keep_their_numbers(work
     st.sampled_from([SECRET, KEY]),
     st.sampled_from(["x", "漢", "\n", " "]),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_cover_is_as_long_as_what_it_covers(
     workspace: Path, before: int, after: int, secret: str, filler: str
 ) -> None:

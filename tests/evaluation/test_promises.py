@@ -119,7 +119,7 @@ def test_a_provider_that_misbehaves_over_http_is_measured_through_the_same_face(
         fake_provider.serve() as server,
         reyn.Study(
             tmp_path / "p.sqlite", small(2), models={name: server.model(name) for name in ("weak", "failing")},
-            timeout=30,
+            timeout=300,
         ) as study,
     ):  # fmt: skip
         summary = study.run(weak, broken, repeats=1)

@@ -228,7 +228,7 @@ def test_nothing_goes_on_of_a_coordinator_that_was_killed(
     client: Client, cluster: Cluster, tmp_path: Path
 ) -> None:
     process = started(COORDINATOR, cluster.address, str(tmp_path))
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL, errors
     until(lambda: sum(len(keys) for keys in client.processing().values()) == 0)
     computing = [int((tmp_path / str(n)).read_text()) for n in range(2)]

@@ -282,7 +282,7 @@ def test_however_the_parent_ends_no_worker_is_left(how: str, tmp_path: Path) -> 
     assert process.stdout is not None
     workers = [int(each) for each in process.stdout.readline().split()]
     assert len(workers) == 2
-    process.wait(120)
+    process.wait(600)
     until(lambda: all(map(is_gone, workers)))
     process.communicate()
 

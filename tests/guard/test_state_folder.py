@@ -15,6 +15,7 @@ from reyn_jupyter.config import ConfigError, PatternError, load
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import Trust
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_kernels_that_answer_at_once_lose_nothing(root, tmp_path, folder):
     def answer(kernel: int) -> None:
         approvals = Approvals(StateFolder(root, tmp_path / "state"))
         for number in range(10):
-            start.wait(30)
+            start.wait(PATIENCE)
             approvals.add(f"file__write({kernel}/{number})")
 
     with ThreadPoolExecutor(kernels) as pool:

@@ -318,7 +318,7 @@ parts = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(parts | st.text(max_size=4), max_size=7), st.booleans())
 def test_whatever_the_path_it_is_inside_or_refused(workspace, outside, pieces, absolute):
     if not (workspace.root / "out").is_symlink():

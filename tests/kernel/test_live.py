@@ -231,7 +231,7 @@ def test_a_connection_over_a_thread_of_its_own_is_answered_while_a_cell_runs(
 def test_an_interrupt_hurts_no_connection(kernel: Kernel, comm: Comm) -> None:
     kernel.run("print('on')\ntime.sleep(20)", interrupt_at="on")
     assert comm.ask("approval.pending")["type"] == "answer"
-    kernel.run("says(call('list_actions'), 'x', delay=5)")
+    kernel.run("says(call('list_actions'), 'x', delay=60)")
     kernel.run("%%reyn\nhello", interrupt_at="waiting for")
     assert comm.ask("approval.pending")["type"] == "answer"
 

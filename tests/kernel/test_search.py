@@ -20,6 +20,20 @@ for number in range(1500):
 """
 
 
+# Nothing is embedded beyond some batches before it may.
+HELD = """
+import threading
+from reyn_jupyter.search.embedders.packaged import PackagedMiniLM
+embed, go_on, batches = PackagedMiniLM.embed, threading.Event(), []
+def held(self, texts):
+    batches.append(len(texts))
+    if len(batches) > 4:
+        go_on.wait(600)
+    return embed(self, texts)
+PackagedMiniLM.embed = held
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def built(started: Kernel) -> None:
     assert started.run("%reyn embeddings build").error is None
@@ -56,8 +70,9 @@ def test_opting_out_is_one_line_and_so_is_coming_back(kernel: Kernel) -> None:
 
 
 def test_an_interrupted_build_ends_at_once_and_keeps_what_it_had(kernel: Kernel) -> None:
-    assert kernel.run(MANY).error is None
+    assert kernel.run(HELD + MANY).error is None
     cell = kernel.run("%reyn embeddings build", interrupt_at="a second")
+    kernel.run("PackagedMiniLM.embed = embed\ngo_on.set()")
     assert cell.error is not None and "goes on from there" in cell.error
     before = int(kernel.value("len(reyn.session().catalog)")) - 1_500
     assert before < int(kernel.value('reyn.session().embeddings.data["vectors"]')) < 1_500

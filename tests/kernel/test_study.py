@@ -37,6 +37,28 @@ base = reyn.Variant("base", model="slow")
 """
 
 
+# A trial ends once its card was drawn twice meanwhile.
+WATCHED = """
+publisher = get_ipython().display_pub
+working, shown = publisher.publish, []
+
+def publish(*args, **given):
+    shown.append((args[0] if args else given["data"]).get("text/plain", ""))
+    return working(*args, **given)
+
+class Watched(Slow):
+    async def complete(self, request, on_text=None):
+        async with asyncio.timeout(100):
+            while sum("0 of 1 trial" in each and "1 under way" in each for each in shown) < 2:
+                await asyncio.sleep(0.02)
+        return await super().complete(request, on_text)
+
+def watched():
+    publisher.publish = publish
+    return reyn.Study(None, scenarios, models={"slow": Watched(0.0)}, concurrency=reyn_one)
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def studies(started: Kernel) -> None:
     assert started.run(STUDY).error is None
@@ -87,7 +109,11 @@ _ = await asyncio.wait([task])
 
 
 def test_a_card_tells_that_the_run_lives_while_no_trial_ends(kernel: Kernel) -> None:
-    cell = kernel.run("study = made(6.0)\nsummary = study.run(base, repeats=1, n=1)")
+    assert kernel.run(WATCHED).error is None
+    try:
+        cell = kernel.run("summary = watched().run(base, repeats=1, n=1)")
+    finally:
+        kernel.run("publisher.publish = working")
     alive = [drawn for drawn in cell.drawn if "0 of 1 trial" in drawn and "1 under way" in drawn]
     assert len(alive) >= 2 and "so far" in alive[-1]
 

@@ -11,10 +11,19 @@ from typing import Any
 
 import pytest
 
+from reyn_jupyter.models import served_models
 from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.models.providers.provider_facts import PROVIDERS
 from reyn_jupyter.models.served_models import ServedModel, models_server, served_context
 from tests.support.answering_server import answering, sends, tells
+from tests.support.waiting import PATIENCE
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of a machine that is slow and busy are waited for."""
+    monkeypatch.setattr(served_models, "_PATIENCE", PATIENCE)
+
 
 # llama.cpp, b6000 and later: GET /v1/models and /props as a real server gave them, shortened.
 LLAMA = {
@@ -291,7 +300,7 @@ async def test_a_model_without_an_address_is_asked_about_where_its_server_is_by_
         assert await wider.context_length() == 20_000
 
 
-async def test_a_server_that_drips_holds_no_turn_up() -> None:
+async def test_a_server_that_drips_holds_no_turn_up(monkeypatch: pytest.MonkeyPatch) -> None:
     class Drip(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n")
@@ -306,6 +315,7 @@ async def test_a_server_that_drips_holds_no_turn_up() -> None:
     with Server(("127.0.0.1", 0), Drip) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         base = f"http://127.0.0.1:{server.server_address[1]}"
-        assert await asyncio.wait_for(served_context(base, "one"), 30) is None
+        monkeypatch.setattr(served_models, "_PATIENCE", 0.5)
+        assert await asyncio.wait_for(served_context(base, "one"), PATIENCE) is None
         ended.set()
         server.shutdown()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import socket
 import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -17,11 +16,21 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.models import fake_provider
 from reyn_jupyter.evaluation.models.fake_provider import server as server_of_models
+from reyn_jupyter.models import server_finder
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.models.server_finder import LISTED, LOOK, find_servers
+from reyn_jupyter.models.server_finder import LISTED, find_servers
 from reyn_jupyter.notebook.render import to_html, view
 from tests.support.answering_server import answering, sends, tells
 from tests.support.llama_server import TOOLS_TEMPLATE, llama_server
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of a machine that is slow and busy are waited for."""
+    monkeypatch.setattr(server_finder, "LOOK", PATIENCE)
+    monkeypatch.setattr(server_finder, "TRY", PATIENCE)
 
 
 def flood(handler: BaseHTTPRequestHandler) -> None:
@@ -30,12 +39,6 @@ def flood(handler: BaseHTTPRequestHandler) -> None:
     handler.end_headers()
     for _ in range(100):
         handler.wfile.write(b" " * 1_000_000)
-
-
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.mark.parametrize(("template", "tools"), [("", False), (TOOLS_TEMPLATE, True)])
@@ -123,7 +126,7 @@ class Silent(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         self.request.recv(1)
-        ENDED.wait(30)
+        ENDED.wait(300)
 
 
 class Drip(socketserver.BaseRequestHandler):
@@ -140,21 +143,24 @@ ENDED = threading.Event()
 
 @pytest.mark.parametrize("kind", [Silent, Drip])
 async def test_a_server_that_hangs_or_drips_and_closed_ports_are_given_up_in_time(
-    kind: type[socketserver.BaseRequestHandler],
+    kind: type[socketserver.BaseRequestHandler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Server(socketserver.ThreadingTCPServer):
         def handle_error(self, request: object, client_address: object) -> None:
             """A client that hangs up is what is tested."""
 
-    closed = [str(closed_port()) for _ in range(3)]
+    closed = [str(free_port()) for _ in range(3)]
     ENDED.clear()
     with Server(("127.0.0.1", 0), kind) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        found = await asyncio.wait_for(find_servers([str(server.server_address[1]), *closed]), 20)
+        monkeypatch.setattr(server_finder, "LOOK", 0.5)
+        found = await asyncio.wait_for(find_servers([str(server.server_address[1])]), PATIENCE)
+        monkeypatch.setattr(server_finder, "LOOK", PATIENCE)
+        found += await find_servers(closed)
         ENDED.set()
         server.shutdown()
 
-    assert [each.note for each in found] == [f"no answer within {LOOK} s", *["nothing answers"] * 3]
+    assert [each.note for each in found] == ["no answer within 0.5 s", *["nothing answers"] * 3]
 
 
 async def test_no_key_leaves_and_no_redirect_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ len(table)
 _.answer
 %reyn describe file__raed
 %reyn ask --bg "read notes.txt"
-_.result(20).status
+_.result(100).status
 %reyn invoke file__write path=made.txt content=hello
 res = %reyn ask "number of rows by region in data/orders.csv"
 type(res).__name__, list(res.columns)[0], res.trace.status

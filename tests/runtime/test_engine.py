@@ -10,10 +10,12 @@ import signal
 import threading
 import time
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from reyn_jupyter.runtime import pump
 from reyn_jupyter.runtime.engine import Engine, WouldDeadlockError, publisher
 from reyn_jupyter.runtime.pump import Interrupted, Job
 from tests.support.waiting import PATIENCE
@@ -350,6 +352,47 @@ def test_a_second_interrupt_that_strikes_while_the_first_is_taken_up_still_waits
     with pytest.raises(Interrupted) as caught:
         engine.run(work())
     assert cleaned.is_set() and caught.value.result == "half"
+
+
+def test_a_process_that_stood_still_after_an_interrupt_is_no_action_that_blocks(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock runs on by a minute at each look, and the engine is not there before some looks."""
+    looks: list[object] = []
+    interrupted, looked = threading.Event(), threading.Event()
+    take = pump._next
+
+    def look(queue: Any, seconds: float) -> Any:
+        item = take(queue, seconds)
+        if interrupted.is_set():
+            looks.append(item)
+            if len(looks) == 3:
+                looked.set()
+        return item
+
+    monkeypatch.setattr(pump, "_next", look)
+    ahead = SimpleNamespace(monotonic=lambda: time.monotonic() + 60 * len(looks))
+    monkeypatch.setattr(pump, "time", ahead)
+
+    async def work() -> str:
+        publish = publisher()
+        assert publish is not None
+        publish("go")
+        asyncio.get_running_loop().call_soon(looked.wait, PATIENCE)
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            return "the partial result"
+        return "all of it"
+
+    def interrupt(event: object) -> None:
+        if event is not None:
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        engine.run(work(), interrupt)
+    assert (caught.value.why, caught.value.result) == ("", "the partial result")
 
 
 def test_an_interrupt_before_the_first_wait_is_an_interrupt_like_any_other(

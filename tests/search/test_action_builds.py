@@ -21,9 +21,11 @@ from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.search.database import NAME
 from reyn_jupyter.search.embedders.embedder import Embedder
 from reyn_jupyter.search.embedders.embedding_classes import EMBEDDERS
+from reyn_jupyter.search.embedders.packaged import PackagedMiniLM
 from tests.catalog.samples import of_size, schema
 from tests.search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, found, names, run
 from tests.search.embedding_server import EmbeddingServer, Failure
+from tests.support.waiting import PATIENCE
 
 # The background
 
@@ -102,8 +104,18 @@ def test_a_search_that_would_wait_too_long_is_answered_by_words_and_says_so(
     run(index.clear())
 
 
-def test_it_does_not_wait_for_a_large_one() -> None:
+def test_it_does_not_wait_for_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first batch is embedded, and the query, which is one text; the second batch is held."""
     index = ActionEmbeddingIndex(LOCAL, None)
+    embed, go_on, batches = PackagedMiniLM.embed, threading.Event(), list[int]()
+
+    def held(model: PackagedMiniLM, texts: Sequence[str]) -> Any:
+        if len(texts) > 1:
+            batches.append(len(texts))
+            assert len(batches) == 1 or go_on.wait(PATIENCE)
+        return embed(model, texts)
+
+    monkeypatch.setattr(PackagedMiniLM, "embed", held)
 
     async def turn() -> tuple[int, Found]:
         await index.ready(of_size(300), 60.0)
@@ -112,6 +124,7 @@ def test_it_does_not_wait_for_a_large_one() -> None:
         work = index._work
         assert work is not None and work.going_on
         work.task.cancel()
+        go_on.set()
         await asyncio.wait([work.task])
         return early, answer
 

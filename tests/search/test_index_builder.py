@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,21 +28,24 @@ from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.index_builder import FIRST_BATCH, build, holder, store_key
 from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
-from tests.support.waiting import awaited
+from tests.support.waiting import PATIENCE, awaited
 
 
 class Paced:
-    """Vectors from a hash of the text, at a pace."""
+    """Vectors from a hash of the text: so many batches, and those after them once they may go on."""
 
     key, dimension = "paced", 16
 
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds, self.idle = seconds, True
+    def __init__(self, most: int | None = None) -> None:
+        self.most, self.begun, self.idle = most, 0, True
+        self.go_on = threading.Event()
         self.texts: list[str] = []
 
     def embed(self, texts: Any) -> np.ndarray:
         self.idle = False
-        time.sleep(self.seconds)
+        self.begun += 1
+        if self.most is not None and self.begun > self.most:
+            assert self.go_on.wait(PATIENCE)
         self.idle = True
         self.texts += texts
         rows = np.stack(
@@ -128,23 +132,23 @@ def test_records_are_embedded_with_progress_and_it_is_shown_where_nobody_listens
 
 
 async def test_an_interrupt_keeps_what_was_built_and_the_next_build_goes_on(tmp_path: Path) -> None:
-    store, paced = VectorStore(tmp_path), Paced(0.1)
+    store, paced = VectorStore(tmp_path), Paced(2)
     told: list[BuildProgress] = []
     task = asyncio.create_task(build(store, embedder(paced), records(400), tell=told.append))
     await awaited(lambda: told and told[-1].done)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    paced.go_on.set()
     await awaited(lambda: paced.idle)  # the batch that was under way in its thread
     kept = store.counts()[store_key(embedder(paced))]
     assert told[-1].done <= kept < 400 and store.verify().faults == ()
-    paced.seconds = 0.0
     assert 0 < await build(store, embedder(paced), records(400)) <= 400 - kept
     assert store.counts() == {store_key(embedder(paced)): 400}
 
 
 def test_an_interrupt_of_the_person_ends_a_build_and_keeps_what_there_was(tmp_path: Path) -> None:
-    engine, paced = Engine(), Paced(0.2)
+    engine, paced = Engine(), Paced(2)
 
     async def work() -> None:
         tell = publisher()
@@ -160,6 +164,7 @@ def test_an_interrupt_of_the_person_ends_a_build_and_keeps_what_there_was(tmp_pa
 
     with pytest.raises(Interrupted):
         engine.run(work(), hear)
+    paced.go_on.set()
     assert seen[0] <= sum(VectorStore(tmp_path).counts().values()) < 1_000
 
 
@@ -176,13 +181,11 @@ BUILDS = """
 
     class Paced:
         key, dimension = "paced", 16
-        first = True
+        begun = 0
         def embed(self, texts):
-            time.sleep(float(sys.argv[3]))
-            if len(sys.argv) > 4 and not Paced.first:  # after the first batch it waits for a word
-                while not Path(sys.argv[4]).exists():
-                    time.sleep(0.01)
-            Paced.first = False
+            Paced.begun += 1
+            while Paced.begun > int(sys.argv[3]) and not (Path(sys.argv[1]) / "go-on").exists():
+                time.sleep(0.01)
             rows = np.random.default_rng(0).standard_normal((len(texts), 16)).astype(np.float32)
             return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -197,9 +200,10 @@ BUILDS = """
 """
 
 
-def builder(folder: Path, count: int, pace: float, *gate: Path) -> subprocess.Popen[str]:
+def builder(folder: Path, count: int, batches: int) -> subprocess.Popen[str]:
+    """Start a process that embeds so many batches, and the others once there is a file `go-on` in the folder."""
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(BUILDS), *map(str, (folder, count, pace, *gate))],
+        [sys.executable, "-c", textwrap.dedent(BUILDS), *map(str, (folder, count, batches))],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
@@ -219,7 +223,7 @@ def done(line: str) -> int:
 
 
 async def test_a_build_that_was_killed_leaves_a_usable_index_and_the_next_goes_on(tmp_path: Path) -> None:
-    process = builder(tmp_path, 400, 0.05)
+    process = builder(tmp_path, 400, 5)
     reached = done(line_with(process, lambda line: done(line) >= 3 * LocalEmbedder.batch))
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -235,14 +239,13 @@ async def test_a_build_that_was_killed_leaves_a_usable_index_and_the_next_goes_o
 
 
 async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(tmp_path: Path) -> None:
-    gate = tmp_path / "go-on"
-    process = builder(tmp_path, 200, 0.0, gate)
+    process = builder(tmp_path, 200, 1)
     line_with(process, lambda line: done(line) > 0)
     store, told = VectorStore(tmp_path), list[BuildProgress]()
 
     def hear(progress: BuildProgress) -> None:
         told.append(progress)
-        gate.touch()
+        (tmp_path / "go-on").touch()
 
     assert holder(store) == BuildHolder(process.pid, pytest.approx(time.time(), abs=60))
     with pytest.raises(BusyError, match=f"process {process.pid}, since") as caught:
@@ -255,8 +258,11 @@ async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(
 
 
 def test_two_processes_that_build_at_once_do_the_work_once(tmp_path: Path) -> None:
-    processes = [builder(tmp_path, 100, 0.02) for _ in range(2)]
-    ends = [process.communicate(timeout=120)[0].splitlines()[-1] for process in processes]
+    processes = [builder(tmp_path, 100, 1) for _ in range(2)]
+    for process in processes:  # one has begun, and the other says by its number that it waits for that
+        line_with(process, lambda line: done(line) > 0 or len(line.split()) == 2)
+    (tmp_path / "go-on").touch()
+    ends = [process.communicate(timeout=300)[0].splitlines()[-1] for process in processes]
     assert sorted(ends) == ["added 0", "added 100"]
     found = VectorStore(tmp_path).verify()
     assert found.vectors == 100 and found.faults == ()

@@ -59,7 +59,7 @@ def answers(store: VectorStore, of: CatalogSnapshot, queries: Sequence[str]) -> 
 @pytest.mark.parametrize(
     ("mapped", "sparse"), [(0, 8), (10**9, 8), (0, 0)], ids=["file", "memory", "looked up"]
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
 @given(CATALOGS, CATALOGS, st.lists(SENTENCES, min_size=1, max_size=4))
 def test_an_index_opened_again_answers_as_the_one_that_was_built(
     monkeypatch: pytest.MonkeyPatch,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reyn_jupyter.search import build_lock
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.action_records import Record, RecordError
 from reyn_jupyter.search.coverage import CoverageCache
@@ -21,6 +21,7 @@ from reyn_jupyter.search.embedding_texts import LONGEST, texts_of
 from reyn_jupyter.search.index_builder import LOCK, build
 from reyn_jupyter.search.ranking.index import Index
 from reyn_jupyter.search.vector_store import VectorStore
+from reyn_jupyter.support.files.locks import try_lock
 from tests.catalog.samples import of_size
 from tests.search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, found, run
 from tests.search.embedding_server import EmbeddingServer
@@ -228,13 +229,21 @@ def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next_one() -> Non
     assert covering.bring(snapshot, "key").vectors == len(snapshot)
 
 
-def test_a_look_at_the_lock_does_not_keep_a_build_away(tmp_path: Path) -> None:
+def test_a_look_at_the_lock_does_not_keep_a_build_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     records = {record.digest: record for record in RECORDS}
     store = VectorStore(tmp_path)
     local = LocalEmbedder("letters", 26, Letters, None)
     descriptor = os.open(tmp_path / LOCK, os.O_RDWR | os.O_CREAT)
     fcntl.flock(descriptor, fcntl.LOCK_SH)  # as `holder` does in another process
-    timer = threading.Timer(0.05, os.close, (descriptor,))
-    timer.start()
-    assert run(build(store, local, records, wait=False)) == 4
-    timer.join()
+    tries: list[bool] = []
+
+    def tried(own: int, **options: bool) -> bool:
+        tries.append(try_lock(own, **options))
+        if not tries[-1]:
+            os.close(descriptor)  # the other one has looked
+        return tries[-1]
+
+    monkeypatch.setattr(build_lock, "try_lock", tried)
+    assert run(build(store, local, records, wait=False)) == 4 and tries == [False, True]

@@ -255,7 +255,7 @@ def test_after_a_kill_every_batch_that_was_finished_is_whole(tmp_path: Path) -> 
 def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
     processes = [writer(tmp_path, number, 30) for number in range(2)]
     for process in processes:
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
         assert process.returncode == 0
     store = VectorStore(tmp_path)
     assert store.counts() == {"model": 2 * 31 * 16} and store.verify().faults == ()

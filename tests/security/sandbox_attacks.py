@@ -33,7 +33,7 @@ while True: signal.pause()
 """
 # Small, so that what takes too much is stopped at once; the deadline is for what only waits.
 LIMITS = SandboxLimits(
-    seconds=60, cpu_seconds=20, memory=300 << 20, processes=40, file_bytes=4 << 20, temporary_bytes=4 << 20, written_bytes=64 << 20,
+    seconds=240, cpu_seconds=20, memory=300 << 20, processes=40, file_bytes=4 << 20, temporary_bytes=4 << 20, written_bytes=64 << 20,
     open_files=64, output=20_000,
 )  # fmt: skip
 HEAD = """
@@ -279,28 +279,28 @@ ATTACKS = (
     Attack("load a library (FFI)", "",
            'Deno.dlopen("libc.so.6", {});'),
     Attack("set the clock", 'time.clock_settime(time.CLOCK_REALTIME, time.time())'),
-    Attack("fork without end", 'count = 0\nwhile count < 3000:\n    if os.fork() == 0: time.sleep(60)\n    count += 1'),
+    Attack("fork without end", 'count = 0\nwhile count < 3000:\n    if os.fork() == 0: time.sleep(230)\n    count += 1'),
     Attack("take memory without end", 'held = []\nfor _ in range(100):\n    held.append(b"x" * (16 << 20))',
            'const held = [];\nfor (let i = 0; i < 100; i++) held.push(new Uint8Array(16 << 20).fill(1));'),
     Attack("take memory in many processes",
-           'for _ in range(8):\n    if os.fork() == 0:\n        held = b"x" * (200 << 20)\n        time.sleep(60)\ntime.sleep(60)'),
+           'for _ in range(8):\n    if os.fork() == 0:\n        held = b"x" * (200 << 20)\n        time.sleep(230)\ntime.sleep(230)'),
     Attack("write a large file", 'signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n'
            'with open(os.path.join(place["scratch"], "large"), "wb") as file:\n'
            '    for _ in range(64): file.write(b"x" * (1 << 20))',
            'Deno.writeFileSync(place.scratch + "/large", new Uint8Array(64 << 20));'),
     Attack("fill the disk with files",
            'for number in range(64):\n    with open(os.path.join(place["scratch"], f"f{number}"), "wb") as file:\n'
-           '        file.write(b"x" * (3 << 20)); file.flush(); os.fsync(file.fileno())\ntime.sleep(60)',
+           '        file.write(b"x" * (3 << 20)); file.flush(); os.fsync(file.fileno())\ntime.sleep(230)',
            'for (let i = 0; i < 64; i++) Deno.writeFileSync(`${place.scratch}/f${i}`, new Uint8Array(3 << 20));\n'
            'await new Promise((done) => setTimeout(done, 60000));'),
     Attack("fill the disk by processes that nobody waits for",
            'signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nfor number in range(48):\n    if os.fork() == 0:\n'
            '        with open(os.path.join(place["scratch"], f"f{number}"), "wb") as file:\n'
            '            file.write(b"x" * (3 << 20)); file.flush(); os.fsync(file.fileno())\n'
-           '        time.sleep(0.2); os._exit(0)\n    time.sleep(0.04)\ntime.sleep(60)'),
+           '        time.sleep(0.2); os._exit(0)\n    time.sleep(0.04)\ntime.sleep(230)'),
     Attack("hide from who counts what it uses (PR_SET_DUMPABLE)",
            'if libc.prctl(4, 0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), "")'),
-    Attack("compute without end", _SPIN, 'while (true);', limits=SandboxLimits(seconds=60, cpu_seconds=1)),
+    Attack("compute without end", _SPIN, 'while (true);', limits=SandboxLimits(seconds=240, cpu_seconds=1)),
     Attack("sleep past the deadline", 'time.sleep(600)',
            'await new Promise((done) => setTimeout(done, 600000));', limits=SandboxLimits(seconds=1)),
     Attack("write without end to its output", 'while True: os.write(1, b"x" * 65536)',

@@ -135,7 +135,7 @@ def test_no_parser_goes_to_a_host_that_was_not_judged(pieces: list[str]) -> None
         assert read == judged, (url, name)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=10, suppress_health_check=list(HealthCheck), deadline=None)
 @given(spellings())
 def test_a_model_is_denied_whatever_it_writes_and_the_record_names_the_host(
     workspace: Path, spelled: tuple[str, str]

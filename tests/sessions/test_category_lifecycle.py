@@ -214,6 +214,7 @@ def test_a_source_that_hangs_is_waited_for_once_and_then_backs_off_while_its_ent
 
     session, _ = one
     assert len(names(session)) == 3
+    patience = catalog_cache.SECONDS
     monkeypatch.setattr(catalog_cache, "SECONDS", 0.1)
     FAULTS.entries = hang
     session.parts.services.changed("station")
@@ -223,6 +224,7 @@ def test_a_source_that_hangs_is_waited_for_once_and_then_backs_off_while_its_ent
         session.list_actions()
     assert COUNTS["listed"] == 2
     FAULTS.entries = station.nothing
+    monkeypatch.setattr(catalog_cache, "SECONDS", patience)
     clock(200)
     names(session)
     assert COUNTS["listed"] == 3 and session.problems == ()
@@ -332,7 +334,7 @@ def test_a_kernel_that_is_killed_or_exits_leaves_no_process_behind(workspace: Pa
     pids = [int(pid) for pid in kernel.stdout.readline().split()]
     assert len(pids) >= 2
     if end == "exit":
-        kernel.communicate("\n", timeout=60)
+        kernel.communicate("\n", timeout=600)
     else:
         kernel.kill()
         kernel.wait(60)
@@ -344,6 +346,9 @@ CLOSED = """
     from pathlib import Path
     import reyn_jupyter as reyn
     from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
+    from reyn_jupyter.runtime.live_catalog import category_lifecycle
+    from reyn_jupyter.sessions import exit
+    exit.SECONDS = category_lifecycle.CLOSE_SECONDS = 100.0
     async def close():
         await asyncio.to_thread(print, "closed", flush=True)
     async def go(args, context):
@@ -356,5 +361,5 @@ CLOSED = """
 
 def test_the_exit_of_the_interpreter_awaits_the_close_which_may_use_threads(workspace: Path) -> None:
     kernel = started(CLOSED, str(workspace))
-    out, err = kernel.communicate(timeout=120)
+    out, err = kernel.communicate(timeout=600)
     assert out.split() == ["1", "closed"], err

@@ -150,7 +150,7 @@ def test_a_pasted_address_signs_in_and_another_one_does_not(make: Make, locked: 
 
     def getpass_now(prompt: str) -> str:
         prompts.append(prompt)
-        assert ready.wait(30)
+        assert ready.wait(100)
         return waiting.pop(0)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -201,7 +201,7 @@ def test_hostile_metadata_ends_the_sign_in(make: Make, locked: SignInServer, per
     locked.control(**settings)
     session = make(locked.entry())
     with pytest.raises(ActionError, match=said):
-        sign_in(session, seconds=20)
+        sign_in(session, seconds=200)
     assert listed(session).code == "sign_in_needed"
 
 
@@ -328,7 +328,7 @@ def test_an_address_of_a_document_is_the_client_where_the_server_takes_that(
         "clients"
     ]
     session = make(locked.entry())
-    sign_in(session, client={"client_id": document}, seconds=20)
+    sign_in(session, client={"client_id": document}, seconds=200)
     assert called_after_listing(session).error is None
     assert f"client_id={quote(document, safe='')}" in person.pages[0]
     assert locked.control()["clients"] == registered  # none was registered

@@ -12,6 +12,8 @@ from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 def answer(request: ChildMessage) -> ChildMessage:
     what = request.header.get("do")
     if what == "hang":
+        if began := request.header.get("began"):
+            Path(began).touch()
         time.sleep(1000)
     if what == "end":
         os._exit(3)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from reyn_jupyter.runtime.access.mcp_access import McpServer
+from tests.support.ports import free_port
 from tests.support.processes import environment
 from tests.support.waiting import until
 
@@ -54,13 +55,6 @@ async def grow(text: str, context: Context) -> str:
 
 server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
 """
-
-
-def free_port() -> int:
-    """Return a port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class HttpServer:

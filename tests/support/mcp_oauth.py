@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from reyn_jupyter.runtime.access.mcp_access import McpServer
-from tests.support.mcp_http import free_port
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 SERVER = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,9 +17,17 @@ from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.telemetry import sender
 from reyn_jupyter.telemetry.sender import RunSender
 from tests.support.otlp_collector import Collector, collector
-from tests.support.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE, until
 
 TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a session waits for a machine that is slow and busy, too."""
+    monkeypatch.setattr(sender, "FLUSH_SECONDS", PATIENCE)
+    monkeypatch.setenv(TIMEOUT, str(PATIENCE))
 
 
 @pytest.fixture
@@ -53,12 +60,6 @@ def given_up(made: reyn.Session) -> str:
     assert problem.startswith("runs are not sent as spans (otel.endpoint): ")
     assert problem in [line for title, lines in made.status.sections if title == "Problems" for line in lines]
     return problem
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
 
 
 def test_nothing_is_sent_or_imported_unless_the_setting_says_so(workspace: Path, got: Collector) -> None:
@@ -172,6 +173,7 @@ def test_a_collector_that_is_down_is_said_once_and_forgotten_when_it_is_back(
     ask(made)
     assert "it cannot be reached; 2 runs lost" in given_up(made)
     assert caplog.records == []  # a kernel would write them below the cell that runs
+    monkeypatch.setenv(TIMEOUT, str(PATIENCE))
     with collector() as back:
         made.configure("otel.endpoint", back.url)
         ask(made)
@@ -259,6 +261,8 @@ def test_without_the_extra_the_line_that_brings_it_is_said(
 def test_the_end_of_the_interpreter_sends_what_is_left(workspace: Path, got: Collector) -> None:
     program = (
         "import reyn_jupyter as reyn\n"
+        "from reyn_jupyter.telemetry import sender\n"
+        f"sender.FLUSH_SECONDS = {PATIENCE}\n"
         f"session = reyn.Session('.', config={{'otel': {{'endpoint': {got.url!r}}}}})\n"
         "session.invoke_action('file__read', {'path': 'notes.txt'})\n"
     )

@@ -29,7 +29,7 @@ from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC
 LARGEST = 64 << 20  # bytes of a file whose content is kept before a change
 NOT_KEPT = ""  # in a report: the file was there, and what it held is in no blob
 _ATTEMPTS = 10
-_LOCK_SECONDS = 10.0
+_LOCK_SECONDS = 30.0
 
 # The new content from the current one; None stands for no file, on either side. Raises ActionError to refuse.
 Make = Callable[[bytes | None], bytes | None]

@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock
 from reyn_jupyter.support.user_errors import UserError
 
-_LOOKS, _BETWEEN = 10, 0.005  # how often, and with how many seconds between, a holder's number is looked for
+_LOOKS, _BETWEEN = 400, 0.005  # how often, and with how many seconds between, a holder's number is looked for
 
 
 class StudyBusyError(UserError, RuntimeError):

@@ -37,7 +37,7 @@ _ALTERED = (
 )
 _FOREIGN = "{} is a database of another program. Nothing was changed; give another path."
 _MAGIC = b"SQLite format 3\x00"
-_PATIENCE = 10.0  # seconds that a writer waits for another one
+_PATIENCE = 30.0  # seconds that a writer waits for another one
 
 
 class StoreError(UserError):

@@ -191,7 +191,7 @@ def queries(draw: st.DrawFn, depth: int = 2) -> str:
     return f"SELECT {distinct}{chosen} FROM {inner} WHERE {where}{order}{limit}"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sql=queries())
 def test_any_query_gives_the_same_answer(child: ChildProcess, sql: str) -> None:
     _same(child, sql)

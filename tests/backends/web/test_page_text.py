@@ -92,5 +92,5 @@ async def test_a_deadline_and_an_interrupt_end_what_reads_a_page(children: Child
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 30  # the rest of the page takes minutes
+    assert time.monotonic() - began < 100  # the rest of the page takes minutes
     assert "Tea" in (await reader.read(PAGE.encode())).text

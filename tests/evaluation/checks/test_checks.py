@@ -39,7 +39,7 @@ from tests.evaluation.checks.check_support import (
 # -- any trial -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(TRIALS, SCENARIOS)
 def test_every_check_gives_a_verdict_of_its_kind_for_any_trial(tried: Trial, task: Scenario) -> None:
     for found in CHECKS.values():
@@ -51,7 +51,7 @@ def test_every_check_gives_a_verdict_of_its_kind_for_any_trial(tried: Trial, tas
             assert verdict.value == float(verdict.kind == "pass")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(TRIALS, SCENARIOS)
 def test_the_parts_of_the_chain_agree_with_the_whole(tried: Trial, task: Scenario) -> None:
     parts = [grade(name, tried, task).kind for name in ("right_action", "arguments_correct")]

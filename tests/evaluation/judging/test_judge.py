@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, small
 from tests.evaluation.trial_set_support import evidence
 from tests.evaluation.trial_support import Scripts
+from tests.support.waiting import PATIENCE
 
 HELPFUL = reyn.ModelGrader(name="helpful", model="judge", rubric="It passes if it names a next step.")
 
@@ -384,10 +385,22 @@ def test_what_arrived_before_an_interrupt_is_kept_and_counted() -> None:
             response = await super().complete(request, on_text)
             if len(self.requests) == 4:
                 loop = asyncio.get_running_loop()
+                queued, free = threading.Event(), threading.Event()
                 for _ in range(40):
-                    loop.run_in_executor(None, time.sleep, 0.05)
+                    loop.run_in_executor(None, free.wait, PATIENCE)
+                wake = loop.call_soon_threadsafe
+
+                def cancelling(*given: Any, **more: Any) -> Any:
+                    handle = wake(*given, **more)
+                    if threading.current_thread() is threading.main_thread():
+                        queued.set()
+                    return handle
+
+                loop.call_soon_threadsafe = cancelling  # type: ignore[method-assign]
                 os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.3)  # so that the cancellation waits in the loop's queue
+                assert queued.wait(PATIENCE)  # the cancellation waits in the loop's queue now
+                loop.call_soon_threadsafe = wake  # type: ignore[method-assign]
+                loop.call_later(0.05, free.set)
                 self.arrived.set()
             await self.arrived.wait()
             return response
@@ -406,7 +419,7 @@ def test_an_interrupt_ends_the_judging_and_asks_no_further_grader() -> None:
     class Striking(Judge):
         async def complete(self, request: Request, on_text: Any = None) -> Response:
             await super().complete(request, on_text)
-            if len(self.requests) == 1:
+            if len(self.requests) == 4:  # all that it is asked at a time
                 os.kill(os.getpid(), signal.SIGINT)
             await asyncio.sleep(600)
             raise AssertionError
@@ -436,7 +449,7 @@ wake = loop.call_soon_threadsafe
 def struck(*given):
     loop.call_soon_threadsafe = wake
     wake(*given)
-    assert begun.wait(30)
+    assert begun.wait(100)
     signal.raise_signal(signal.SIGINT)
 
 made = study(None, Silent(says("pass")))
@@ -449,7 +462,7 @@ print(made.judge())
 def test_an_interrupt_at_the_very_start_of_a_pass_leaves_nothing_behind_at_the_end_of_the_interpreter() -> (
     None
 ):
-    done = subprocess.run([sys.executable, "-c", STRUCK], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", STRUCK], capture_output=True, text=True, timeout=300)
     assert (done.stderr, done.returncode) == ("", 0)
     assert "4 trials left" in done.stdout and "Interrupted" in done.stdout
 

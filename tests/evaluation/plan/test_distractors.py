@@ -59,7 +59,7 @@ ON = Scenario(
 # --- determined, nested
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(SUITES)), st.data())
 def test_a_smaller_size_is_contained_in_a_larger_one_and_what_the_scenario_has_stays(
     suite: str, data: st.DataObject

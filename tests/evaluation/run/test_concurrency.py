@@ -19,6 +19,12 @@ def refused(after: float | None = None) -> ModelError:
     return ModelError("rate_limited", "slow down", retryable=True, retry_after=after)
 
 
+async def turns() -> None:
+    """Let the loop turn a few times, so that whatever may begin has begun, on a slow machine too."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
 async def rounds(pace: Concurrency, trials: int, *, local: bool = False) -> int:
     """Run trials as quickly as they are let; the most that ran at a time."""
     running = most = 0
@@ -28,7 +34,7 @@ async def rounds(pace: Concurrency, trials: int, *, local: bool = False) -> int:
         async with pace.slot(HOST, local=local):
             running += 1
             most = max(most, running)
-            await asyncio.sleep(0.001)
+            await turns()
             running -= 1
 
     await asyncio.gather(*(trial() for _ in range(trials)))
@@ -151,7 +157,7 @@ async def test_worker_processes_have_a_bound_of_their_own() -> None:
 
     async def trial() -> None:
         async with pace.slot(HOST, local=True, most=12):
-            await asyncio.sleep(0.001)
+            await turns()
 
     await asyncio.gather(*(trial() for _ in range(20)))
     assert pace.limits == {HOST: 12}

@@ -161,7 +161,7 @@ def test_a_coordinator_that_is_killed_loses_and_doubles_nothing_and_another_goes
     client: Client, cluster: Cluster, tmp_path: Path
 ) -> None:
     process: subprocess.Popen[str] = started(COORDINATOR, str(tmp_path), cluster.address)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL, errors
     until(lambda: not any(client.processing().values()))
     model = HoldingAnywhere(tmp_path / "calls", 10)

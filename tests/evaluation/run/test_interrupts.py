@@ -64,22 +64,26 @@ def test_an_interrupt_while_true_rates_are_worked_out_starts_nothing_and_gives_t
 
 def test_an_interrupt_while_litellm_is_imported_gives_the_summary_and_the_next_run_goes_on() -> None:
     code = """
-        import os, signal, sys, threading, time
+        import os, signal, sys, threading
         os.environ |= {"OPENAI_API_KEY": "sk-loopback-0123456789", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         from tests.evaluation.trial_support import Scripts
         from tests.evaluation.study_support import BASE, study
         from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 
-        def press() -> None:
-            while "litellm" not in sys.modules:
-                time.sleep(0.002)
-            os.kill(os.getpid(), signal.SIGINT)
+        class Pressing:
+            def find_spec(self, name, path, target=None):
+                '''Press the key in the midst of the import, which goes on once the run is over.'''
+                if name == "litellm.utils" and not over.is_set():
+                    os.kill(os.getpid(), signal.SIGINT)
+                    over.wait(600)
 
+        over = threading.Event()
+        sys.meta_path.insert(0, Pressing())
         signal.signal(signal.SIGINT, signal.default_int_handler)
         models = {"hosted": LiteLLMModel("openai/gpt-4o-mini"), "scripted": Scripts("Done.")}
         made = study(None, 3, models=models)
-        threading.Thread(target=press).start()
         summary = made.run(BASE.but("hosted", model="hosted"), BASE)
+        over.set()
         print(summary.ended, summary.done, summary.planned, len(made.parts.store.runs()))
         print(repr(summary))
         print(made.run(BASE).ended)

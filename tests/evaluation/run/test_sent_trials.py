@@ -23,7 +23,7 @@ from reyn_jupyter.executors.local import LocalExecutor
 from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.models.base import Response
 from reyn_jupyter.models.scripted import ScriptedModel
-from tests.evaluation.study_support import BASE, scenarios, small, study
+from tests.evaluation.study_support import BASE, HoldingAnywhere, scenarios, small, study
 from tests.evaluation.trial_support import scenario, suite
 from tests.support.processes import child, is_gone, started
 from tests.support.waiting import until
@@ -117,11 +117,19 @@ def test_workers_start_where_the_main_module_is_a_bare_namespace(monkeypatch: py
 
 
 class Stubborn:
-    """A model that keeps its process busy and cannot be asked to stop."""
+    """A model that keeps its process busy and cannot be asked to stop; it leaves a file with the number of that.
+
+    Args:
+        folder: an empty folder.
+    """
 
     label, tier, host, real = "stubborn", "standard", None, False
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
     async def complete(self, request: Any, on_text: Any = None) -> Any:
+        (self._folder / str(os.getpid())).touch()
         time.sleep(600)
 
 
@@ -131,14 +139,19 @@ def workers() -> list[int]:
 
 def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_another(tmp_path: Path) -> None:
     killed: list[int] = []
+    model = HoldingAnywhere(tmp_path / "calls", 10)
 
     def hear(progress: Any) -> None:
         if progress.done >= 3 and not killed:
             killed.append(workers()[0])
             os.kill(killed[0], signal.SIGKILL)
+            model.go_on()
 
-    with ProcessExecutor(2) as executor, Study(tmp_path / "a.sqlite", small(20), executor=executor) as made:
-        summary = made.run(SIMULATED, on_progress=hear)
+    with (
+        ProcessExecutor(2) as executor,
+        study(tmp_path / "a.sqlite", 20, models={"holding": model}, executor=executor) as made,
+    ):
+        summary = made.run(BASE.but("holding", model="holding"), on_progress=hear)
         assert killed and (summary.ended, summary.done) == ("complete", 40)
         assert made.spent.trials == 40 and made.verify().faults == ()
     assert not workers()
@@ -185,43 +198,45 @@ def test_workers_that_die_at_once_end_the_run_with_what_to_do() -> None:
         made.run(BASE.but("deadly", model="deadly"))
 
 
-def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another() -> None:
-    model = {"stubborn": Stubborn()}
-    with study(None, 4, models=model, executor="processes") as made:
-        pressed: list[threading.Timer] = []
+def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another(tmp_path: Path) -> None:
+    def press() -> None:
+        until(lambda: list(tmp_path.iterdir()))
+        os.kill(os.getpid(), signal.SIGINT)
 
-        def hear(progress: Any) -> None:
-            if progress.running and workers() and not pressed:
-                pressed.append(threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)))
-                pressed[0].start()
-
-        summary = made.run(BASE.but("stubborn", model="stubborn"), on_progress=hear)
+    with study(None, 4, models={"stubborn": Stubborn(tmp_path)}, executor="processes") as made:
+        pressing = threading.Thread(target=press)
+        pressing.start()
+        summary = made.run(BASE.but("stubborn", model="stubborn"))
+        pressing.join()
         assert summary.ended == "interrupted" and not workers()
         assert made.run(SIMULATED).ended == "complete"
     assert not workers()
 
 
+# The key is pressed once a worker is there, which imports for a while; until then no trial ends.
 GROUP = """
-    import os, signal, threading
-    from tests.evaluation.study_support import BASE, small
-    from reyn_jupyter.evaluation.study import Study
+    import multiprocessing, os, pathlib, signal, sys, threading
+    from tests.evaluation.study_support import BASE, HoldingAnywhere, study
+    from tests.support.waiting import until
     from reyn_jupyter.executors.processes import ProcessExecutor
+
+    def press():
+        until(multiprocessing.active_children)
+        os.killpg(0, signal.SIGINT)
 
     if __name__ == "__main__":
         os.setpgrp()
-        made = Study(None, small(6), executor=ProcessExecutor(2))
-        variant = BASE.but("simulated", model="simulator")
-        def press(progress):
-            if not progress.done and not pressed:
-                pressed.append(threading.Timer(0.3, os.killpg, (0, signal.SIGINT)))
-                pressed[0].start()
-        pressed = []
-        print(made.run(variant, on_progress=press).ended)
+        model = HoldingAnywhere(pathlib.Path(sys.argv[1]) / "calls", 0)
+        made = study(None, 6, models={"holding": model}, executor=ProcessExecutor(2))
+        variant = BASE.but("holding", model="holding")
+        threading.Thread(target=press).start()
+        print(made.run(variant).ended)
+        model.go_on()
         print(made.run(variant).ended)
 """
 
 
-def test_an_interrupt_of_the_whole_group_while_workers_start_leaves_workers_that_work() -> None:
-    done = child(GROUP)
+def test_an_interrupt_of_the_whole_group_while_workers_start_leaves_workers_that_work(tmp_path: Path) -> None:
+    done = child(GROUP, str(tmp_path))
     assert (done.stdout.split(), done.returncode) == (["interrupted", "complete"], 0), done.stderr
     assert "KeyboardInterrupt" not in done.stderr

@@ -203,17 +203,22 @@ def test_a_model_that_always_fails_ends_the_run_and_can_be_tried_again() -> None
 
 def test_rate_limits_are_paced_and_no_trial_is_lost() -> None:
     class Limited(ScriptedModel):
-        calls = refused = 0
+        """Refuses four trials once each; the first trial runs alone."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls, self.refused = 0, set[tuple[str, int]]()
 
         async def complete(self, request: Any, on_text: Any = None) -> Response:
             self.calls += 1
-            if self.calls > 1 and self.refused < 4:  # the first trial runs alone
-                self.refused += 1
+            trial = (request.messages[-1].content, request.repeat)
+            if self.calls > 1 and len(self.refused) < 4 and trial not in self.refused:
+                self.refused.add(trial)
                 raise ModelError("rate_limited", "slow down", retryable=True, retry_after=0.01)
             return Response("Done.", usage=Usage(1, 1))
 
     pace = Concurrency(start=4, most=8, most_local=8)
-    made = study(None, 6, models={"scripted": Limited()}, concurrency=pace)
+    made = study(None, suite=numbered(6), models={"scripted": Limited()}, concurrency=pace)
     summary = made.run(BASE)
     assert (summary.ended, summary.missing["base"]) == ("complete", 0)
     assert sum(view.trial.retries for view in made.trials) == 4

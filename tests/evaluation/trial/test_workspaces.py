@@ -262,7 +262,7 @@ def test_the_next_start_sweeps_what_a_killed_process_left(tmp_path: Path) -> Non
         scratch = Scratch(Path({str(tmp_path)!r}))
         Template({{"a/b.md": "x"}}).lay_out(scratch.folder() / "workspace", read_only=True)
         print(scratch.path, flush=True)
-        time.sleep(60)
+        time.sleep(600)
     """
     child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None

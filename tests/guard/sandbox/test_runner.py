@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -310,19 +309,19 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox for programs")
-def test_kill_9_of_the_kernel_leaves_no_child(sandbox: Sandbox) -> None:
-    marker, began = f"702.{os.getpid()}", time.time() - 1
+def test_kill_9_of_the_kernel_leaves_no_child(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = f"702.{os.getpid()}"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with started(OWNER, sandbox.name, marker) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "started\n"
         # A process that becomes another program has no words for a moment.
         until(lambda: len(_running(marker)) >= 2)
         children = [each.pid for each in psutil.Process(owner.pid).children(recursive=True)]
-        folders = [
-            path
-            for path in Path(tempfile.gettempdir()).glob("reyn-sandbox-*")
-            if path.stat().st_mtime >= began
-        ]
+        folders = list(tmp_path.iterdir())
+        assert folders
         owner.send_signal(signal.SIGKILL)
         owner.wait()
         until(lambda: not _running(marker) and all(map(is_gone, children)))

@@ -480,8 +480,8 @@ async def test_a_slow_answer_that_keeps_coming_is_no_silence(server: OpenAIServe
 async def test_an_answer_that_trickles_without_end_is_ended(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(litellm_model, "_TOTAL_FACTOR", 0.2)  # so that no silence can come first
-    error = await failure(server, Answer("x" * 30_000, fragment=3, pace=0.02), timeout=10.0)
+    monkeypatch.setattr(litellm_model, "_TOTAL_FACTOR", 0.02)  # so that no silence can come first
+    error = await failure(server, Answer("x" * 30_000, fragment=3, pace=0.02), timeout=100.0)
 
     assert error.kind == "timeout"
     assert "not finished after 2 s" in error.message

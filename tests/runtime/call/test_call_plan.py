@@ -21,7 +21,7 @@ from reyn_jupyter.runtime.services import ToolContext
 from tests.evaluation.trial_support import Scripts, scenario, suite
 from tests.security.security_support import Attacker, invoke
 from tests.support.courier import schema
-from tests.support.waiting import awaited
+from tests.support.waiting import PATIENCE, awaited
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Planner:
             raise ActionError("no plan", "Think again.")
         if self.released is not None:
             self.begun.set()
-            assert self.released.wait(30)
+            assert self.released.wait(PATIENCE)
         self.plans.append(Plan(context.services.root))
         return self.plans[-1]
 

@@ -9,11 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Effect, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
+from reyn_jupyter.runtime.live_catalog import category_lifecycle
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import InnerEvent, PermissionDecided
 from reyn_jupyter.runtime.services import Source, ToolContext
@@ -337,12 +340,16 @@ def test_the_outer_deadline_stands_still_while_an_inner_call_asks(workspace: Pat
     assert trace.calls[0].finished.output == "wrote out.txt"
 
 
-def test_the_start_of_a_category_does_not_count_in_a_calls_deadline(workspace: Path) -> None:
+def test_the_start_of_a_category_does_not_count_in_a_calls_deadline(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(category_lifecycle, "START_SECONDS", 1_000.0)
+
     async def start() -> None:
-        LoopClock().advance(20)
+        LoopClock().advance(400)
         await asyncio.sleep(0.01)
 
-    limited = CallLimits(seconds=5)
+    limited = CallLimits(seconds=100)
     leaf = flow("leaf", three, start=start, limits=limited)
     outer = flow("outer", calling("leaf__run"), limits=limited)
     assert session(workspace, leaf).invoke_action("leaf__run").value == 3

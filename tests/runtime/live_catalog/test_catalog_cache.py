@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from tests.support.waiting import PATIENCE
 
 
 async def nothing(arguments: object, context: object) -> None:
@@ -41,7 +42,7 @@ class Shelf:
 
 
 async def reads(shelf: Shelf, count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while len(shelf.reads) < count:
             await asyncio.sleep(0)
 
@@ -74,11 +75,11 @@ async def test_the_loop_goes_on_while_a_slow_revision_is_looked_at() -> None:
 
     def revision() -> bool:
         asked.set()
-        return answer.wait(30)
+        return answer.wait(2 * PATIENCE)
 
     slow = replace(shelf.category, revision=revision, revision_is_slow=True)
     refreshing = asyncio.ensure_future(CatalogCache(lambda: ((slow,), ())).refresh())
-    async with asyncio.timeout(20):  # less than the look would hold the loop up
+    async with asyncio.timeout(PATIENCE):  # less than the look would hold the loop up
         while not asked.is_set():
             await asyncio.sleep(0)
         answer.set()

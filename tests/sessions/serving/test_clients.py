@@ -13,12 +13,12 @@ import pytest
 from mcp import Client
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.serving import mcp_endpoint
+from reyn_jupyter.backends.serving import client_connection, mcp_endpoint
 from reyn_jupyter.backends.serving.connected_clients import IDLE_SECONDS, ConnectedClients
 from reyn_jupyter.notebook.displays.mime import mimebundle
 from tests.support.mcp_client import by_client, call, posted, token_of
 from tests.support.processes import started
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 Make = Callable[..., reyn.Session]
 
@@ -39,6 +39,12 @@ async def main(address, token, mode):
 
 asyncio.run(main(*sys.argv[1:]))
 """
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose a connection is may be looked up for as long as a busy machine takes."""
+    monkeypatch.setattr(client_connection, "_LOOK_UP", PATIENCE)
 
 
 def program(session: reyn.Session, mode: str) -> subprocess.Popen[str]:

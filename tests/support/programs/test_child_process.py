@@ -68,11 +68,13 @@ def test_a_deadline_ends_the_process(child: ChildProcess) -> None:
     assert ask(child).header["pid"] != pid
 
 
-def test_another_thread_ends_a_request(child: ChildProcess) -> None:
-    ask(child)
-    threading.Timer(0.2, child.kill).start()
+def test_another_thread_ends_a_request(child: ChildProcess, tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    killing = threading.Thread(target=lambda: until(began.exists) and child.kill())
+    killing.start()
     with pytest.raises(ChildEndedError, match="SIGKILL"):
-        ask(child, do="hang")
+        ask(child, do="hang", began=str(began))
+    killing.join()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS takes the limit and does not hold it")

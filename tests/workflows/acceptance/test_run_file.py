@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.processes import is_gone, started
-from tests.support.waiting import until
+from tests.support.waiting import clock_of, until
 from tests.workflows.acceptance.test_utilities import ARTIFACT, alive
 from tests.workflows.acceptance.workshop import (
     DONE,
@@ -190,7 +191,7 @@ def test_the_file_says_what_is_done_while_the_run_goes_on(bench: Workshop) -> No
 def test_an_interrupt_is_written_down_and_leaves_no_process(bench: Workshop) -> None:
     process, _, mark = under_way(bench, "safe")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert is_gone(process.pid) and alive(mark) == []
     written = bench.run_file()
     assert written["status"] == INTERRUPTED
@@ -344,8 +345,17 @@ def test_a_step_that_was_under_way_within_a_workflow_is_run_again_only_where_tha
         step("a", "logs.run", {"log": "log"}),
         step("b", f"{kind}-waits.run", {"log": "waits", "mark": "inner"}, depends_on=["a"]),
     )
-    bench.policy(max_run_seconds=3)
-    run = bench.execute(inner)
+    bench.policy(max_run_seconds=300)
+
+    def pass_time() -> None:
+        until((bench.root / "waits" / "began").exists)
+        advance(300)
+
+    with clock_of(ENGINE.loop) as advance:
+        passing = threading.Thread(target=pass_time)
+        passing.start()
+        run = bench.execute(inner)
+        passing.join()
     assert statuses(run) == {"w": LATE} and bench.log("waits") >= 2
     (bench.root / "waits" / "go").touch()
     before = bench.log("waits")

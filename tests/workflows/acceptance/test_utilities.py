@@ -129,7 +129,7 @@ def test_logs_arrive_while_the_utility_runs(workshop: Workshop) -> None:
     """The utility goes on only once somebody who read its line has left a file for it."""
     body = (
         "import time\nfrom pathlib import Path\nprint('half way there', file=sys.stderr, flush=True)\n"
-        "go = Path(inputs['folder']) / 'go'\nend = time.monotonic() + 30\n"
+        "go = Path(inputs['folder']) / 'go'\nend = time.monotonic() + 250\n"
         "while not go.exists() and time.monotonic() < end:\n    time.sleep(0.02)\n"
     )
     folder = {"type": "string", "format": "writable-folder"}
@@ -250,7 +250,7 @@ def test_children_that_hold_the_pipes_do_not_hold_up_the_answer(workshop: Worksh
     workshop.add("leaves", gives('{"n": 1}', body))
     began = time.monotonic()
     assert workshop.call("leaves").value == {"n": 1}
-    assert time.monotonic() - began < 60 and alive(mark) == []
+    assert time.monotonic() - began < 300 and alive(mark) == []
 
 
 @pytest.mark.parametrize("ignores", [False, True])

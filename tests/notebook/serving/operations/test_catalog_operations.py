@@ -264,7 +264,7 @@ odd = some.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rules=some.dictionaries(some.text(max_size=6), odd, max_size=4), extra=odd)
 @example(rules={"a": {"type": "integer", "minimum": 10**400}}, extra=None)
 @example(rules={"a": {"enum": [{"type": []}]}, "b": {"type": ["integer", ["x"]]}}, extra=None)

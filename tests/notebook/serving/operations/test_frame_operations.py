@@ -253,9 +253,7 @@ def _pandas_frames() -> st.SearchStrategy[pd.DataFrame]:
     return size.flatmap(make)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     _pandas_frames(),
     st.lists(
@@ -275,9 +273,7 @@ def test_rows_come_in_the_order_that_pandas_gives(frame: pd.DataFrame, keys: lis
     assert places.tolist() == expected.index.tolist()
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(_pandas_frames(), st.data())
 def test_what_matches_is_what_pandas_finds(frame: pd.DataFrame, data: st.DataObject) -> None:
     number = data.draw(st.sampled_from(frame["i"].tolist()))

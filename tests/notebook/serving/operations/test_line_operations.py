@@ -39,7 +39,7 @@ def window(viewer: Viewer, blob: str, first: int = 1, count: int = 500) -> list[
 texts = some.text(alphabet=some.sampled_from("ab\n\n\r\t é漢\u2028\x0b\U0001f600"), max_size=300)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=texts, first=some.integers(1, 20), small=some.booleans())
 def test_a_window_holds_what_splitting_the_text_gives(
     viewer: Viewer, text: str, first: int, small: bool
@@ -55,14 +55,14 @@ def test_a_window_holds_what_splitting_the_text_gives(
         assert not any(line["more"] for line in answer["lines"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=some.binary(max_size=400))
 def test_bytes_that_are_no_text_show_replacement_characters(viewer: Viewer, data: bytes) -> None:
     blob = viewer.keep_raw(data)
     assert window(viewer, blob) == expected_lines(data.decode(errors="replace"))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     line=some.text(alphabet="aé漢\U0001f600", max_size=400),
     ending=some.sampled_from(["", "\n", "\r\nx", "\nx\ny"]),
@@ -102,7 +102,7 @@ def test_an_empty_text_has_no_lines(viewer: Viewer) -> None:
     assert viewer.ask("lines.find", blob=blob, text="x") == {"matches": [], "next": None}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     text=some.text(alphabet="aAbBé\n漢", max_size=300),
     wanted=some.text(alphabet="aAbBé漢", min_size=1, max_size=3),

@@ -254,7 +254,7 @@ def test_secrets_of_the_environment_are_shown_nowhere(
 
 
 @given(text=st.one_of(st.sampled_from(HOSTILE), st.text(), st.text(st.characters())))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_a_record_holds_it_opens(tmp_path: Path, text: str) -> None:
     odd = replace_messages(text)
     events = [

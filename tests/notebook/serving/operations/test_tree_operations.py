@@ -51,7 +51,7 @@ values = some.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     value=some.lists(values, max_size=8) | some.dictionaries(letters, values, max_size=8),
     small=some.booleans(),
