@@ -17,9 +17,10 @@ from reyn_jupyter.search.action_records import Record, RecordError
 from reyn_jupyter.search.coverage import CoverageCache
 from reyn_jupyter.search.database import NAME
 from reyn_jupyter.search.embedders.local import LocalEmbedder
-from reyn_jupyter.search.embedding_texts import LONGEST, texts_of
+from reyn_jupyter.search.embedding_texts import texts_of
 from reyn_jupyter.search.index_builder import LOCK, build
 from reyn_jupyter.search.ranking.index import Index
+from reyn_jupyter.search.ranking.vocabulary import LONGEST_EMBEDDED
 from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.files.locks import try_lock
 from tests.catalog.samples import of_size
@@ -67,7 +68,7 @@ RECORDS = tuple(Record(name, name, f"Does {name} things.") for name in ("alpha",
     ids=["long name", "words in a name", "long text", "many parameters", "long parameter", "no encoding"],
 )
 def test_a_huge_record_costs_what_a_long_one_does(record: Record) -> None:
-    assert all(0 < len(text) <= LONGEST for text in texts_of(record))
+    assert all(0 < len(text) <= LONGEST_EMBEDDED for text in texts_of(record))
     index = Index([record, Record("2", "other")])
     assert [hit for hit, _ in index.search("other")] == ["2"]
 
