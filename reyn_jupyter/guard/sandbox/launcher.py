@@ -39,7 +39,7 @@ _SET_INTERFACE_FLAGS, _UP = 0x8914, 1
 _PATH_BENEATH = 1
 _SCOPE_SIGNALS = 2
 _OF_FILES = 1 | 2 | 4 | 1 << 14  # the rights that a file can have: execute, write, read, truncate
-_PATIENCE = 5.0  # seconds until what was killed is gone; a busy machine takes its time
+_PATIENCE = 10.0  # seconds until what was killed is gone; a busy machine takes its time
 _LONGEST_PAUSE = 0.05  # seconds between two looks at what is dying
 
 

@@ -26,7 +26,7 @@ from reyn_jupyter.guard.sandbox.process_tree import TreeMeter, kill_tree
 from reyn_jupyter.guard.sandbox.visible_system import check_program
 
 GRACE = 5.0  # seconds in which what was killed by force is gone
-_LONGEST_END = 10.0  # seconds in which a killed command is gone; the launcher gives up well before
+_LONGEST_END = 20.0  # seconds in which a killed command is gone; the launcher gives up well before
 _PIECE = 1 << 16
 _LOOK = 0.05  # seconds between two looks at what a command uses
 _LOOK_AT_LONG_LIVED = 0.5  # the same for a program without a deadline
