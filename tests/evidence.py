@@ -66,13 +66,13 @@ TIMEOUT = 900.0  # seconds a trial: a prompt alone takes a minute on two busy pr
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="local/smollm2")
-    parser.add_argument("--minutes", type=float, default=30.0)
+    parser = argparse.ArgumentParser(prog="python -m tests.evidence", description=__doc__)
+    parser.add_argument("--model", default="local/smollm2", help="default: %(default)s")
+    parser.add_argument("--minutes", type=float, default=30.0, help="for all trials; default: %(default)s")
     parser.add_argument("--scenarios", type=int, default=None, help="at most so many; all by default")
-    parser.add_argument("--table", choices=TABLES, default=HELPS)
+    parser.add_argument("--table", choices=TABLES, default=HELPS, help="default: %(default)s")
     parser.add_argument("--only", nargs="*", default=None, help="variants of the table, beside the first one")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="put table and trials into the manual")
     parser.add_argument(
         "--dollars",
         type=float,

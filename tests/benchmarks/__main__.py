@@ -1,5 +1,6 @@
-"""`make bench`: every figure beside a peer or a limit, in the same run. Names pick some: `… tests.benchmarks blobs`.
+"""`make bench`: every figure beside a peer or a limit, in the same run. `make bench NAMES="blobs sql"` runs some.
 
+Each says how many are before it, and how long it took; one that fails is named at the end, and the others run.
 `--trials 300` is how many `executors` counts, for a machine that is slow or busy.
 """
 
@@ -9,25 +10,32 @@ import argparse
 import importlib
 import pkgutil
 import sys
+import time
 import traceback
 
 
 def main() -> None:
     found = [module.name for module in pkgutil.iter_modules(__import__(__package__, fromlist=["_"]).__path__)]
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark; all of them by default")
+    found = [name for name in found if not name.startswith("_")]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(found)}")
     parser.add_argument("--trials", type=int, help="of executors")
     given = parser.parse_args()
-    wanted = given.names or [name for name in found if not name.startswith("_")]
+    if unknown := sorted({*given.names} - {*found}):
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(found)}")
+    wanted = given.names or found
     failed = []
-    for name in wanted:
-        print(f"\n── {name} " + "─" * max(0, 70 - len(name)), flush=True)
+    for number, name in enumerate(wanted, 1):
+        title = f"── {name} ({number} of {len(wanted)}) "
+        print(f"\n{title:─<74}", flush=True)
+        began = time.monotonic()
         try:
             options = {"trials": given.trials} if name == "executors" and given.trials else {}
             importlib.import_module(f"{__package__}.{name}").main(**options)
-        except Exception:  # the others have their figures all the same
+        except (Exception, SystemExit):  # the others have their figures all the same
             traceback.print_exc()
             failed.append(name)
+        print(f"({name}: {time.monotonic() - began:,.0f} s)", flush=True)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 

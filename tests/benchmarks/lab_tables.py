@@ -9,6 +9,7 @@ only be measured with fewer rows has a notebook and a frame of its own, and its 
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from functools import partial
@@ -217,6 +218,7 @@ def measure(rows: int = ROWS, rounds: int = ROUNDS, peers: tuple[Peer, ...] = PE
             try:
                 comparison.warm_up()
                 for number in range(1, rounds + 1):
+                    print(f"… {count:,} rows, round {number} of {rounds}", file=sys.stderr, flush=True)
                     comparison.round(number)
             except Error as error:
                 comparison.end(str(error).splitlines()[0])

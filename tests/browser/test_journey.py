@@ -129,7 +129,7 @@ def test_a_newcomer_finds_runs_opens_sorts_and_takes_a_result_into_pandas(lab: L
     lab.until("panel.content.widgets.length === 3")
     assert "reyn.session().blob(" in lab.source(2) and not lab.executed(2)
     lab.run(2)
-    first = lab.output(2).get_by_role("row").nth(1).get_by_role("cell")
+    first = lab.output(2).get_by_role("row").nth(1).locator("td")
     expect(first.first).to_be_visible()
     assert [float(text) if text[0].isdigit() else text for text in first.all_inner_texts()] == [
         float(text) if text[0].isdigit() else text for text in shown

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,5 +219,26 @@ def test_the_threads_of_the_persons_own_products_come_back() -> None:
         "assert threads() == before, (threads(), before)\n"
     )
     # A process of its own: here other tests' sessions embed in the background, with a limit of their own.
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
+
+
+def test_libraries_are_looked_for_while_another_thread_loads_one(tmp_path: Path) -> None:
+    library = importlib.util.find_spec("numpy.random._sfc64")
+    assert library is not None and library.origin is not None
+    shutil.copy(library.origin, tmp_path / "copy.so")  # one that is not loaded yet
+    program = (
+        "import sys, threading, _ctypes\n"
+        "from reyn_jupyter.search.embedders.local import _libraries\n"
+        "_libraries()\n"
+        "def look():\n"
+        "    for _ in range(200):\n"
+        "        _libraries.__wrapped__()\n"
+        "looking = threading.Thread(target=look)\n"
+        "looking.start()\n"
+        "while looking.is_alive():\n"
+        "    _ctypes.dlclose(_ctypes.dlopen(sys.argv[1], 1))\n"  # like an import, with the interpreter's lock held
+    )
+    # A process of its own: where the two wait for each other, nothing in it goes on.
+    command = [sys.executable, "-c", program, str(tmp_path / "copy.so")]
+    subprocess.run(command, check=True, timeout=PATIENCE)
