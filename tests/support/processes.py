@@ -29,9 +29,17 @@ def child(
     )  # fmt: skip
 
 
+class _Started(subprocess.Popen[str]):
+    """A process that is killed at the end of a `with` block: a check that fails in it does not wait for the process."""
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()
+        super().__exit__(*error)  # type: ignore[arg-type]
+
+
 def started(code: str, *arguments: str) -> subprocess.Popen[str]:
     """Start code in a process of its own, with pipes to it, and return at once."""
-    return subprocess.Popen(
+    return _Started(
         [sys.executable, "-c", textwrap.dedent(code), *arguments],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip

@@ -321,7 +321,7 @@ def test_kill_9_of_the_kernel_leaves_no_child(
         until(lambda: len(_running(marker)) >= 2)
         children = [each.pid for each in psutil.Process(owner.pid).children(recursive=True)]
         folders = list(tmp_path.iterdir())
-        assert folders
+        assert bool(folders) == (sandbox.name == "landlock"), "bubblewrap's lie in its own view of the system"
         owner.send_signal(signal.SIGKILL)
         owner.wait()
         until(lambda: not _running(marker) and all(map(is_gone, children)))
