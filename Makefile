@@ -189,7 +189,7 @@ notebook-test:                  ## a part of the tests: the notebooks, from top 
 offline-rates: $(HAVE_TOOLS)  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
 
-# MODEL names another one than the small model that make setup-test installs; TABLE is helps (default) or sizes.
+# MODEL names another one than the small model that make setup-test installs; TABLE is helps (default), sizes or mandates.
 EVIDENCE_MINUTES ?= 30
 evidence: $(HAVE_TOOLS) $(HAVE_SMALL_MODEL)  ## try what helps a weak model on a real one, and write table and trials into the manual
 	@$(BIN)/python -m tests.evidence --write --minutes $(EVIDENCE_MINUTES) $(if $(TABLE),--table $(TABLE)) $(if $(MODEL),--model $(MODEL)) $(if $(EVIDENCE_DOLLARS),--dollars $(EVIDENCE_DOLLARS))
