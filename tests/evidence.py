@@ -29,7 +29,7 @@ PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
 HELPS, SIZES, MANDATES = TABLES = ("helps", "sizes", "mandates")
 SUITES = {HELPS: "first-steps", SIZES: "first-steps", MANDATES: "mandates"}
 BASES = {HELPS: "alone", SIZES: "alone", MANDATES: "none"}
-# The variants of `mandates` that answer one question: is it the wording, the surface, or the choice by force that helps?
+# The variants of `mandates` that answer one question: what helps, the wording, the surface or the choice by force?
 OF_MANDATES = ("explicit-3x", "gate", "flat", "two-steps-stop")
 # Variants without more actions that stand in the table of sizes too, beside the base.
 AS_IT_IS = ("two-steps-stop", "forced")
