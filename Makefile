@@ -189,10 +189,10 @@ notebook-test:                  ## a part of the tests: the notebooks, from top 
 offline-rates: $(HAVE_TOOLS)  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
 
-# MODEL names another one than the small model that make setup-test installs; TABLE is helps (default) or sizes;
-# EVIDENCE_DOLLARS is what a model that costs something may cost.
+# MODEL names another one than the small model that make setup-test installs; TABLE is helps (default), sizes or
+# mandates; EVIDENCE_DOLLARS is what a model that costs something may cost.
 EVIDENCE_MINUTES ?= 30
-evidence: $(HAVE_TOOLS) $(HAVE_SMALL_MODEL)  ## try what helps a weak model on a real one, and write table and trials into the manual; MODEL, TABLE=sizes, EVIDENCE_MINUTES, EVIDENCE_DOLLARS
+evidence: $(HAVE_TOOLS) $(HAVE_SMALL_MODEL)  ## try what helps a weak model on a real one, and write table and trials into the manual; MODEL, TABLE, EVIDENCE_MINUTES, EVIDENCE_DOLLARS
 	@$(BIN)/python -m tests.evidence --write --minutes $(EVIDENCE_MINUTES) $(if $(TABLE),--table $(TABLE)) $(if $(MODEL),--model $(MODEL)) $(if $(EVIDENCE_DOLLARS),--dollars $(EVIDENCE_DOLLARS))
 
 screens: setup-test             ## take pictures of what people see, light and dark, 900 and 1,400 px wide, to look at

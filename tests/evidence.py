@@ -2,8 +2,9 @@
 
 Each variant of the suite `first-steps` is tried on the same scenarios, one after the other, until the time is over; the
 trials lie in a study's file under ``build/``, and another run goes on where the last one stopped. ``--write`` puts the
-table into the manual (`docs/evidence.md`, between its markers) and the trials beside it. There are two tables: what
-each help does (``--table helps``), and what is left of it among more actions (``--table sizes``).
+table into the manual (`docs/evidence.md`, between its markers) and the trials beside it. There are three tables: what
+each help does (``--table helps``), what is left of it among more actions (``--table sizes``), and what a model that
+is not on the floor does with the tasks of the suite `mandates` (``--table mandates``).
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from reyn_jupyter.evaluation.statistics.rates import Rate
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "reyn_jupyter" / "docs" / "evidence.md"
-SUITE, BASE = "first-steps", "alone"
-HELPS, SIZES = TABLES = ("helps", "sizes")
+HELPS, SIZES, MANDATES = TABLES = ("helps", "sizes", "mandates")
+SUITES = {HELPS: "first-steps", SIZES: "first-steps", MANDATES: "mandates"}
+BASES = {HELPS: "alone", SIZES: "alone", MANDATES: "none"}
+# The variants of `mandates` that answer one question: what helps, the wording, the surface or the choice by force?
+OF_MANDATES = ("explicit-3x", "gate", "flat", "two-steps-stop")
 # Variants without more actions that stand in the table of sizes too, beside the base.
 AS_IT_IS = ("two-steps-stop", "forced")
 # Scenarios whose trials were read while the harness was mended: what it does on these says little about others.
@@ -60,7 +64,8 @@ AGAINST = {
     "state": "state_reached",
     "done": "task_done",
 }  # what is compared with the base, and its name in the table
-PARAMETERS = {"temperature": 0.0, "seed": 1, "max_tokens": 80}
+# Tokens of a reply at most: a first step is a short one.
+LONGEST_REPLY = {HELPS: 80, SIZES: 80, MANDATES: 300}
 DOLLARS = 0.5  # of a model that costs something
 TIMEOUT = 900.0  # seconds a trial: a prompt alone takes a minute on two busy processors
 
@@ -80,7 +85,7 @@ def main() -> None:
         help="for all runs of a file; inf: no limit",
     )
     given = parser.parse_args()
-    suite = held_out(reyn.load_suite(SUITE))
+    suite = held_out(reyn.load_suite(SUITES[given.table]))
     variants = variants_of(suite, given.model, given.table, given.only)
     folder = ROOT / "build" / "evidence"
     folder.mkdir(parents=True, exist_ok=True)
@@ -127,8 +132,10 @@ def variants_of(suite: Suite, model: str, table: str = HELPS, only: list[str] | 
     """Return a table's variants on a model, the one without any help first."""
     sized = {name: each.catalog_size is not None for name, each in suite.variants.items()}
     names = [name for name in suite.variants if sized[name] == (table == SIZES) or name in AS_IT_IS]
-    asked = [name for name in names if name != BASE and (only is None or name in only)]
-    return [suite.variants[name].but(name, model=model, parameters=PARAMETERS) for name in (BASE, *asked)]
+    base, names = BASES[table], list(OF_MANDATES) if table == MANDATES else names
+    asked = [name for name in names if name != base and (only is None or name in only)]
+    exact = {"temperature": 0.0, "seed": 1, "max_tokens": LONGEST_REPLY[table]}
+    return [suite.variants[name].but(name, model=model, parameters=exact) for name in (base, *asked)]
 
 
 @contextmanager
@@ -150,12 +157,15 @@ def after(seconds: float) -> Iterator[Callable[[], bool]]:
 
 
 def table(report: Report) -> str:
-    """Return one line a variant: its rates, how far its first one is from the base, what a trial takes, what failed."""
-    evidence = report.evidence
+    """Return one line a variant: its rates, how far its first one is from the base, what a trial takes, what failed.
+
+    The base is the variant that was tried first.
+    """
+    evidence, base = report.evidence, next(iter(report.figures))
     titles = " | ".join([evidence.check(name).title for name in CHECKS])
-    head = f"trials | {titles} | against `{BASE}`, points | tokens | s | failing trials"
+    head = f"trials | {titles} | against `{base}`, points | tokens | s | failing trials"
     lines = [f"| | {head} |", f"| ---{' | ---' * (head.count('|') + 1)} |"]
-    against = {each.b: each for each in report.comparisons if each.a == BASE and each.check.name == CHECKS[0]}
+    against = {each.b: each for each in report.comparisons if each.a == base and each.check.name == CHECKS[0]}
     for name, figures in report.figures.items():
         effort = report.efforts[name]
         rates = [_rate(figures[check].found) for check in CHECKS]
