@@ -54,9 +54,7 @@ def test_a_model_of_this_machine_has_no_limit() -> None:
 
 def test_each_variant_of_the_suite_stands_in_a_table_after_the_one_without_help() -> None:
     suites = {table: reyn.load_suite(name) for table, name in evidence.SUITES.items()}
-    found = {
-        table: evidence.variants_of(suites[table], "local/smollm2", table) for table in evidence.TABLES
-    }
+    found = {table: evidence.variants_of(suites[table], "local/smollm2", table) for table in evidence.TABLES}
     of_first_steps = (*found[evidence.HELPS], *found[evidence.SIZES])
     assert {each.name for each in of_first_steps} == set(suites[evidence.HELPS].variants)
     for table, variants in found.items():
