@@ -83,8 +83,9 @@ def main() -> None:
 
                 shutil.rmtree(plan["temporary"], ignore_errors=True)
             if remaining:
-                os.write(left, remaining.encode("ascii", "replace"))
-            code = signal.SIGKILL.value if status is None else os.waitstatus_to_exitcode(status)
+                with contextlib.suppress(OSError):  # its owner is gone
+                    os.write(left, remaining.encode("ascii", "replace"))
+            code = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
             os._exit(code if code >= 0 else 128 - code)
 
     def watch() -> None:

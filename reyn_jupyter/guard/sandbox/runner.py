@@ -214,6 +214,11 @@ class Sandbox:
                 await streams
         except TimeoutError:
             timed_out = True
+        except asyncio.CancelledError:
+            # Another error in its place would let who was interrupted go on: with the next action, or the next step.
+            with suppress(SandboxError):
+                await program.end()
+            raise
         finally:
             try:
                 await program.end()

@@ -172,25 +172,58 @@ async def test_a_process_that_does_not_die_is_told_of(place: Confinement) -> Non
         _let_die(held)
 
 
-async def _held_program(place: Confinement) -> tuple[SandboxedProgram, int]:
-    """Return a program under way, and a process of it whose death this process holds up, as its debugger."""
+async def test_an_interrupt_stays_one_where_a_process_does_not_die(place: Confinement) -> None:
+    backend, known, said = _landlock(), set(psutil.Process().children()), asyncio.Event()
+    running = asyncio.create_task(
+        Sandbox(backend).run(_COMMAND, place, on_output=lambda stream, piece: said.set())
+    )
+    await said.wait()
+    (launcher,) = set(psutil.Process().children()) - known
+    held = await _held_process(launcher.pid)
+    if held is None:
+        running.cancel()
+        pytest.skip(_NO_DEBUGGER)
+    try:
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert running.cancelled() and not launcher.is_running()
+    finally:
+        _let_die(held)
+
+
+_COMMAND = ["bash", "-c", "echo; setsid sleep 600 & wait"]
+_NO_DEBUGGER = "no process may be debugged here"
+
+
+def _landlock() -> Landlock:
     backend = Landlock()
     if (problem := backend.problem()) is not None:
         pytest.skip(problem)
-    command = ["bash", "-c", "setsid sleep 600 & wait"]
-    program = await Sandbox(backend).open(command, place, SandboxLimits(seconds=None))
-    launcher, found = psutil.Process(program.process.pid), list[psutil.Process]()
+    return backend
+
+
+async def _held_program(place: Confinement) -> tuple[SandboxedProgram, int]:
+    """Return a program under way, and a process of it whose death this process holds up, as its debugger."""
+    program = await Sandbox(_landlock()).open(_COMMAND, place, SandboxLimits(seconds=None))
+    held = await _held_process(program.process.pid)
+    if held is None:
+        await program.end()
+        pytest.skip(_NO_DEBUGGER)
+    return program, held
+
+
+async def _held_process(launcher: int) -> int | None:
+    """Return what the command started, held up by this process; None where that is not allowed."""
+    found = list[psutil.Process]()
 
     def look() -> bool:
-        found[:] = [each for each in launcher.children(recursive=True) if each.name() == "sleep"]
+        children = psutil.Process(launcher).children(recursive=True)
+        found[:] = [each for each in children if each.name() == "sleep"]
         return bool(found)
 
     await awaited(look)
-    (held,) = found
-    if ctypes.CDLL(None).ptrace(_SEIZE, held.pid, None, None) < 0:
-        await program.end()
-        pytest.skip("no process may be debugged here")
-    return program, held.pid
+    return found[0].pid if ctypes.CDLL(None).ptrace(_SEIZE, found[0].pid, None, None) >= 0 else None
 
 
 def _let_die(held: int) -> None:
