@@ -46,9 +46,9 @@ class _TerminalListener:
 
     def __call__(self, progress: BuildProgress) -> None:
         if self._line is None:
-            from reyn_jupyter.support.terminal_line import TerminalLine
+            from reyn_jupyter.support.terminal_line import TerminalLine, is_terminal
 
-            self._line = TerminalLine(first=0.0 if progress.doing and sys.stderr.isatty() else 2.0)
+            self._line = TerminalLine(first=0.0 if progress.doing and is_terminal(sys.stderr) else 2.0)
         self._line.show(f"index: {progress}")
 
     def end(self) -> None:

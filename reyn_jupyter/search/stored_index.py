@@ -1,13 +1,17 @@
 """The vectors of one index over records of any kind, out of a store that several indexes may share.
 
-Invariant: what the store holds already is not embedded again, and each batch is stored before the next one begins.
+Invariants: what the store holds already is not embedded again, and each batch is stored before the next one begins.
+A batch is embedded in a thread that nothing has to wait for: an interrupt ends the build at once, and a build in a
+thread goes on after a script's last line, where pools of threads take nothing any more.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.search import index_builder
@@ -59,17 +63,30 @@ def embed_records(
 
     if missing:
         report()
-    with ThreadPoolExecutor(1, "reyn-embed") as thread:  # so that this one has something to say meanwhile
-        while done < total:
-            batch = missing[done : done + batch_size(embedder, done)]
-            work = thread.submit(_embed, embedder, batch)
-            while not wait([work], index_builder.BEAT).done:
-                report()
-            store.add(key, work.result())
-            done += len(batch)
+    while done < total:
+        batch = missing[done : done + batch_size(embedder, done)]
+        work = _begin_to_embed(embedder, batch)
+        while not wait([work], index_builder.BEAT).done:
             report()
+        store.add(key, work.result())
+        done += len(batch)
+        report()
     store.keep_only(name, key, by_digest)
     return read_vectors(records, key, store)
+
+
+def _begin_to_embed(embedder: Embedder, batch: Sequence[Record]) -> Future[dict[str, Floats]]:
+    work: Future[dict[str, Floats]] = Future()
+    context = copy_context()
+
+    def embed() -> None:
+        try:
+            work.set_result(context.run(_embed, embedder, batch))
+        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits
+            work.set_exception(error)
+
+    threading.Thread(target=embed, name="reyn-embed", daemon=True).start()
+    return work
 
 
 def read_vectors(records: Sequence[Record], key: str, store: VectorStore) -> Floats | None:

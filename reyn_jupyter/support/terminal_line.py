@@ -1,6 +1,7 @@
 """How far something is, on the error stream: in a terminal one line that is drawn again, else a line now and then.
 
-Invariants: what is over soon says nothing; what is no terminal gets whole lines without control characters.
+Invariants: what is over soon says nothing; what is no terminal gets whole lines without control characters. A stream
+that is missing, closed or broken never ends what goes on.
 """
 
 from __future__ import annotations
@@ -9,11 +10,20 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 from reyn_jupyter.support.text import shorten
 
 _REDRAW = 0.5  # seconds between two drawings of the one line
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a stream is a terminal; one that is missing or closed is none."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:
+        return False
 
 
 class TerminalLine:
@@ -48,24 +58,28 @@ class TerminalLine:
         if now < self._next:
             return
         self.has_spoken = True
-        if self._out.isatty():
+        if is_terminal(self._out):
             self._next, self._drawn = now + _REDRAW, True
             width = shutil.get_terminal_size().columns - 1
-            self._out.write(f"\r\x1b[K{shorten(str(state), width)}")
-            self._out.flush()
+            self._write(f"\r\x1b[K{shorten(str(state), width)}")
         else:
             self._next = now + self._every
-            print(state if whole is None else whole, file=self._out, flush=True)
+            self._write(f"{state if whole is None else whole}\n")
 
     def end(self, last: object | None = None) -> None:
         """Take away the line that is drawn again, and print the last word where anything was said."""
         if self._drawn:
-            self._out.write("\r\x1b[K")
-            self._out.flush()
+            self._write("\r\x1b[K")
         self._drawn = False
         if last is not None and self.has_spoken:
-            print(last, file=self._out, flush=True)
+            self._write(f"{last}\n")
+
+    def _write(self, text: str) -> None:
+        if self._out is not None:
+            with suppress(OSError, ValueError):
+                self._out.write(text)
+                self._out.flush()
 
     @property
-    def _out(self) -> TextIO:
+    def _out(self) -> TextIO | None:
         return self._stream or sys.stderr

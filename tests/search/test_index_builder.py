@@ -80,7 +80,8 @@ class SlowToLoad(Paced):
     """Is loaded when its first text comes, which takes half a second."""
 
     def embed(self, texts: Any) -> np.ndarray:
-        self.seconds = 0.0 if self.texts else 0.5
+        if not self.texts:
+            time.sleep(0.5)
         return super().embed(texts)
 
 
@@ -129,6 +130,55 @@ def test_records_are_embedded_with_progress_and_it_is_shown_where_nobody_listens
         assert (heard.done, heard.ended) == (40, 1)
     finally:
         build_listener.listen_with(None)
+
+
+def test_an_interrupt_ends_a_build_over_records_at_once_however_long_a_batch_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index_builder, "BEAT", 0.05)
+    paced = Paced(0)
+
+    def interrupt(progress: BuildProgress) -> None:
+        if paced.begun:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search.build([{"id": "1", "name": "read_file"}], embedder(paced), on_progress=interrupt)
+    assert not paced.idle
+    paced.go_on.set()
+
+
+def test_records_are_embedded_where_there_is_no_error_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    light = SlowToLoad()
+    slow = LocalEmbedder(light.key, light.dimension, lambda: light, None)
+    assert search.build([{"id": "1", "name": "read_file"}], slow).vectors_held == 1
+
+
+IN_A_THREAD = """
+import threading, time
+import numpy as np
+from reyn_jupyter import search
+from reyn_jupyter.search.embedders.embedder import Embedder
+
+class Ones(Embedder):
+    key, dimension = "ones", 2
+    def embed(self, texts):
+        return np.ones((len(texts), 2), np.float32)
+
+def work():
+    time.sleep(0.5)
+    print(search.build([{"id": "1", "name": "read_file"}], Ones("ones")))
+
+threading.Thread(target=work).start()
+"""
+
+
+def test_a_build_in_a_thread_goes_on_after_the_last_line_of_a_script() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_THREAD], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.stdout == "Index(1 record, by words and meaning)\n", done.stderr
 
 
 async def test_an_interrupt_keeps_what_was_built_and_the_next_build_goes_on(tmp_path: Path) -> None:
