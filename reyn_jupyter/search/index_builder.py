@@ -61,7 +61,6 @@ async def build(
         IndexStoreError: what was made cannot be kept.
         ModelError: the provider failed for good; what was made before is kept.
     """
-    began = time.monotonic()
     lock = None if store.path is None else store.path.with_name(LOCK)
     async with build_lock(lock, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))):
         key = store_key(embedder)
@@ -70,7 +69,7 @@ async def build(
         known = await asyncio.to_thread(store.find_digests, key, list(records))
         missing = [record for digest, record in records.items() if digest not in known]
         embedder.expect(len(missing))
-        done = 0
+        began, done = time.monotonic(), 0
 
         def report() -> None:
             doing = first_work(embedder) if missing and not done else ""

@@ -50,7 +50,7 @@ class BuildProgress:
 
     @property
     def rate(self) -> float | None:
-        """Return actions a second; None before the first batch."""
+        """Return how many are done a second; None before the first batch."""
         return self.done / self.seconds if self.done and self.seconds > 0 else None
 
     @property

@@ -23,6 +23,7 @@ from reyn_jupyter.runtime.engine import Engine, publisher
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.search import build_listener, index_builder
 from reyn_jupyter.search.action_records import Record
+from reyn_jupyter.search.build_lock import build_lock
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.index_builder import FIRST_BATCH, build, holder, store_key
@@ -305,6 +306,16 @@ async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(
     assert told[0].waiting_for is not None and str(process.pid) in str(told[0])
     process.communicate()
     assert holder(store) is None
+
+
+async def test_the_time_of_a_build_begins_when_another_one_is_waited_for_no_longer(tmp_path: Path) -> None:
+    store, told = VectorStore(tmp_path), list[BuildProgress]()
+    async with build_lock(tmp_path / index_builder.LOCK, True, lambda holder: None):
+        waiting = asyncio.create_task(build(store, embedder(Paced()), records(4), tell=told.append))
+        await awaited(lambda: told)
+        await asyncio.sleep(0.5)
+    assert await waiting == 4
+    assert told[0].waiting_for is not None and told[1].seconds < 0.5
 
 
 def test_two_processes_that_build_at_once_do_the_work_once(tmp_path: Path) -> None:
