@@ -272,10 +272,11 @@ class ContextFitter:
 
     def _lowered_reply(self) -> int | None:
         """Return how many tokens the messages leave for the reply; None where these are as many as it may have."""
-        if self._reply is None or self.length is None:
+        asked = self._estimated * self._scale
+        if self._reply is None or self.length is None or asked + self._reply <= self.length:
             return None
-        left = self.length - int(self._estimated * self._scale * _MARGIN)
-        return max(_LEAST_REPLY, left) if left < self._reply else None
+        left = max(_LEAST_REPLY, self.length - int(asked * _MARGIN))
+        return left if left < self._reply else None
 
     def _room(self) -> int | None:
         """Return the estimated tokens that the messages may have; None where nothing bounds them."""

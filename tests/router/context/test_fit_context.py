@@ -310,6 +310,26 @@ def test_a_limit_of_the_reply_that_leaves_no_room_is_lowered_and_nothing_is_shor
     assert any(said in note for note in trace.ended.notes)
 
 
+def test_a_limit_of_the_reply_that_fits_is_kept_however_long_the_conversation_grows(
+    workspace: Path, server: OpenAIServer
+) -> None:
+    server.told[MODELS] = {"data": [{"id": "test", "max_model_len": ROOM}]}
+    server.otherwise = small(ROOM - 600)
+    trace = session(workspace, server, parameters={"max_tokens": 600}).ask("What can you do?")
+
+    assert (trace.status, trace.answer) == ("ok", "done")
+    assert {request.body["max_tokens"] for request in server.requests} == {600}
+
+
+def test_a_short_limit_of_the_reply_is_never_lowered_to_a_longer_one(
+    workspace: Path, server: OpenAIServer
+) -> None:
+    server.told[MODELS] = {"data": [{"id": "test", "max_model_len": 100}]}
+    trace = session(workspace, server, parameters={"max_tokens": 40}).ask("Say hello.")
+    assert server.requests[-1].body["max_tokens"] == 40
+    assert trace.ended is not None and not any("was lowered" in note for note in trace.ended.notes)
+
+
 def test_a_limit_of_the_reply_is_named_where_nothing_tells_that_it_is_too_large(
     workspace: Path, server: OpenAIServer
 ) -> None:
