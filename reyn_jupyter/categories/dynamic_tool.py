@@ -497,6 +497,6 @@ def _told() -> Iterator[None]:
     except DynamicToolError as error:
         raise ActionError(_sentence(error.message), error.hint, code=error.code) from error
     except SandboxError as error:
-        raise ActionError(
-            f"The tool did not run to its end: {error}.", error.hint, code="no_sandbox"
-        ) from error
+        code = "tool_timeout" if error.began else "no_sandbox"
+        said = "run to its end" if error.began else "run"
+        raise ActionError(f"The tool did not {said}: {error}.", error.hint, code=code) from error

@@ -176,9 +176,9 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
             with suppress(OSError):
                 scratch.rmdir()  # nothing was made in it
     except SandboxError as error:
-        raise ActionError(
-            f"The command did not run to its end: {error}.", error.hint, code="no_sandbox"
-        ) from error
+        code = "tool_timeout" if error.began else "no_sandbox"
+        said = "run to its end" if error.began else "run"
+        raise ActionError(f"The command did not {said}: {error}.", error.hint, code=code) from error
     return _result(result, changes, removed)
 
 

@@ -11,14 +11,19 @@ from reyn_jupyter.support.secret import Secret
 
 Status = Literal["ok", "failed", "timeout", "limit"]
 Language = Literal["program", "typescript", "python"]
+NOT_ENDED_HINT = "The system holds such a process until it is done (a file on a network, a debugger): end what it waits for."
 
 
 class SandboxError(Exception):
-    """A command that cannot be run in a sandbox; the message says why, `hint` what to do next."""
+    """A command that cannot be run in a sandbox, or not to its end; the message says why, `hint` what to do next.
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    Attributes:
+        began: whether the command had begun, so that its work may be done.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, began: bool = False) -> None:
         super().__init__(message)
-        self.hint = hint
+        self.hint, self.began = hint, began
 
 
 @dataclass(frozen=True)

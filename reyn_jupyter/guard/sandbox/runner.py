@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from reyn_jupyter.guard.sandbox.backend import Launch, SandboxBackend
 from reyn_jupyter.guard.sandbox.confinement import (
+    NOT_ENDED_HINT,
     Confinement,
     HostTraffic,
     SandboxError,
@@ -116,7 +117,9 @@ class SandboxedProgram:
                     await self.process.wait()
             if self.is_running:
                 raise SandboxError(
-                    f"the command's process {self.process.pid} has not ended, though it was killed"
+                    f"the command's process {self.process.pid} has not ended, though it was killed",
+                    NOT_ENDED_HINT,
+                    began=True,
                 ) from None
 
     async def _watch_usage(self) -> None:

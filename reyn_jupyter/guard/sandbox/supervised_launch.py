@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
-from reyn_jupyter.guard.sandbox.confinement import Confinement, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.confinement import NOT_ENDED_HINT, Confinement, SandboxError, SandboxLimits
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.process_count import count_processes, give_back
 from reyn_jupyter.guard.sandbox.visible_system import environment
@@ -106,8 +106,8 @@ class SupervisedLaunch:
             raise SandboxError(
                 "not all that the command started has ended, though it was killed: "
                 f"{remaining.decode('ascii', 'replace')}",
-                "The system holds such a process until it is done (a file on a network, a debugger): end what it waits "
-                "for.",
+                NOT_ENDED_HINT,
+                began=True,
             )
 
     def let_go(self) -> None:

@@ -216,10 +216,10 @@ async def run_utility(
         _fail_late(utility, heard, seconds)
     except SandboxError as error:
         raise WorkflowError(
-            f"{utility.id} did not run to its end: {error}.",
+            f"{utility.id} did not {'run to its end' if error.began else 'run'}: {error}.",
             error.hint,
-            "tool_failed",
-            {"utility": utility.id, "kind": "no_sandbox"},
+            "tool_timeout" if error.began else "tool_failed",
+            {"utility": utility.id, "kind": "not_ended" if error.began else "no_sandbox"},
         ) from error
     finally:
         removed = _tidied(protected, run_folder)

@@ -166,8 +166,9 @@ async def test_a_process_that_does_not_die_is_told_of(place: Confinement) -> Non
     try:
         with pytest.raises(
             SandboxError, match=rf"has ended, though it was killed: {held} \(sleep, state Z\)"
-        ):
+        ) as told:
             await program.end()
+        assert told.value.began and "end what it waits for" in told.value.hint
     finally:
         _let_die(held)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reyn_jupyter.guard.sandbox import ladder
+from reyn_jupyter.guard.sandbox import Sandbox, SandboxError, ladder
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.workflows.utilities.program import command_of, missing_dependencies
@@ -435,6 +435,18 @@ async def test_nothing_runs_without_a_sandbox_without_trust_or_without_what_it_n
         without
     )
     assert not list(tmp_path.rglob("ran"))
+
+
+async def test_a_program_of_which_something_does_not_end_may_have_done_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(*args: Any, **kwargs: Any) -> None:
+        raise SandboxError("a process of it has not ended", "End what it waits for.", began=True)
+
+    monkeypatch.setattr(Sandbox, "run", run)
+    told = await failure(write_utility(tmp_path, "pass"), tmp_path)
+    assert (told.code, told.details["kind"]) == ("tool_timeout", "not_ended"), "it is asked about on resume"
+    assert "did not run to its end: a process of it has not ended. End what it waits for." in str(told)
 
 
 async def test_secrets_that_are_declared_are_given_and_no_others(tmp_path: Path) -> None:
