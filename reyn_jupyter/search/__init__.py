@@ -57,6 +57,7 @@ def build(
         EmbedderError: "local", and this machine has no model.
         IndexStoreError: the store cannot serve.
     """
+    from contextlib import ExitStack
     from pathlib import Path
 
     from reyn_jupyter.search.action_records import records_of
@@ -70,15 +71,14 @@ def build(
     if serving is None or not given:
         return _with_warning(Index(given, None, serving))
     opened = VectorStore(Path(store)) if isinstance(store, str | Path) else store
-    shown = listener()
-    try:
-        tell = shown if on_progress is None else on_progress
-        vectors = embed_records(given, serving, opened or VectorStore(None), name, tell)
-        return _with_warning(Index(given, vectors, serving))
-    finally:
-        shown.end()
+    with ExitStack() as ending:
         if opened is not None and opened is not store:
-            opened.close()
+            ending.callback(opened.close)
+        if on_progress is None:
+            on_progress = shown = listener()
+            ending.callback(shown.end)
+        vectors = embed_records(given, serving, opened or VectorStore(None), name, on_progress)
+        return _with_warning(Index(given, vectors, serving))
 
 
 def _with_warning(index: Index) -> Index:

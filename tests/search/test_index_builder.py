@@ -149,6 +149,26 @@ def test_an_interrupt_ends_a_build_over_records_at_once_however_long_a_batch_tak
     paced.go_on.set()
 
 
+def test_the_store_of_an_index_is_closed_where_the_end_of_its_display_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Listener:
+        def __call__(self, progress: BuildProgress) -> None: ...
+
+        def end(self) -> None:
+            raise KeyboardInterrupt
+
+    closed: list[VectorStore] = []
+    monkeypatch.setattr(VectorStore, "close", lambda self: closed.append(self))
+    build_listener.listen_with(Listener)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            search.build([{"id": "1", "name": "read_file"}], embedder(Paced()), store=tmp_path)
+    finally:
+        build_listener.listen_with(None)
+    assert len(closed) == 1
+
+
 def test_records_are_embedded_where_there_is_no_error_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     light = SlowToLoad()

@@ -41,6 +41,8 @@ def run(context: Context, options: EmbeddingsOptions) -> Card:
     except Exception:
         place.last(Card("embeddings", "The index was not built", (("why", "see the error below"),)))
         raise
+    finally:
+        place.end()
 
 
 VERB = Verb(
