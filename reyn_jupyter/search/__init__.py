@@ -42,8 +42,9 @@ def build(
         store: a folder, or the store in it, that keeps the vectors, so that the next time only new records are
             embedded; None keeps them in memory. Texts are never stored.
         name: of this index among those that share the store.
-        on_progress: hears how far it is after every batch; None shows it, in a notebook once it takes more than a
-            second, elsewhere on the error stream once it takes more than two.
+        on_progress: hears how far it is after every batch, and every two seconds meanwhile; None shows it, in a
+            notebook once it takes more than a second, elsewhere on the error stream once it takes more than two; at
+            once where the model has to be loaded first.
 
     Returns:
         An index; `index.search(text, limit, where={"language": "en"})` gives ids and scores, `index.answer(text)` also

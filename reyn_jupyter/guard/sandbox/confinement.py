@@ -11,7 +11,10 @@ from reyn_jupyter.support.secret import Secret
 
 Status = Literal["ok", "failed", "timeout", "limit"]
 Language = Literal["program", "typescript", "python"]
-NOT_ENDED_HINT = "The system holds such a process until it is done (a file on a network, a debugger): end what it waits for."
+NOT_ENDED_HINT = (
+    "The system holds such a process until it is done (a file on a network, a debugger): end what it waits "
+    "for."
+)
 
 
 class SandboxError(Exception):

@@ -206,7 +206,7 @@ class Sandbox:
         process = program.process
         out = _Collected("stdout", limits.output, on_output)
         errors = _Collected("stderr", limits.output, on_output)
-        timed_out = False
+        timed_out = interrupted = False
         code: int | None = None
         streams = asyncio.gather(
             _feed(process, stdin), out.read_from(process.stdout), errors.read_from(process.stderr)
@@ -218,13 +218,15 @@ class Sandbox:
         except TimeoutError:
             timed_out = True
         except asyncio.CancelledError:
-            # Another error in its place would let who was interrupted go on: with the next action, or the next step.
-            with suppress(SandboxError):
-                await program.end()
+            interrupted = True
             raise
         finally:
             try:
                 await program.end()
+            except SandboxError:
+                # In place of the interrupt it would let who was interrupted go on: with the next action or step.
+                if not interrupted:
+                    raise
             finally:
                 self._programs.discard(program)
                 await _settle(streams)
