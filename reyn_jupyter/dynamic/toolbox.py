@@ -40,6 +40,7 @@ from reyn_jupyter.dynamic.tool_parameters import read_parameters
 from reyn_jupyter.dynamic.tool_permissions import ToolPermissions, read_permissions
 from reyn_jupyter.dynamic.tool_runner import ToolRun, run_tool
 from reyn_jupyter.dynamic.tool_store import ToolStore
+from reyn_jupyter.guard.sandbox import SandboxError
 from reyn_jupyter.support.text import count, enumerate_words, shorten
 
 if TYPE_CHECKING:
@@ -265,11 +266,24 @@ class Toolbox:
             workspace: as the call may see it: what its rules keep back is kept from the tool.
 
         Raises:
-            SandboxError: no sandbox is in force.
+            SandboxError: no sandbox is in force, or a process of the tool does not end.
             DynamicToolError: E403, a place that it may reach is not there.
         """
-        run = await self._run(call, workspace, on_output)
         tool = call.tool
+        try:
+            run = await self._run(call, workspace, on_output)
+        except SandboxError as error:
+            if error.began:
+                await asyncio.to_thread(
+                    self.audit.write,
+                    "tool.run",
+                    actor=actor,
+                    tool=tool,
+                    success=False,
+                    error=str(error),
+                    parameters=call.parameters,
+                )
+            raise
         with suppress(DynamicToolError):  # it was deleted meanwhile
             await asyncio.to_thread(self.store.update, tool.name, lambda now: now.used(run.ok, _now()))
         await asyncio.to_thread(

@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from reyn_jupyter.dynamic.definition import DynamicTool
+from reyn_jupyter.guard.sandbox import Sandbox, SandboxError
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.sessions.result_objects import Result
 from tests.categories.dynamic_tool_support import ECHO, OPERATION, REVERSE, Bench, create
@@ -770,6 +771,20 @@ def test_each_action_leaves_one_line_that_says_who_did_what_to_which_tool(
     written = b"".join(path.read_bytes() for path in files)
     assert secret.encode() not in written and len(written) < 100_000
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+
+
+def test_a_tool_of_which_something_does_not_end_has_run_and_is_audited(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(*args: Any, **kwargs: Any) -> None:
+        raise SandboxError("a process of it has not ended", "End what it waits for.", began=True)
+
+    bench.make("echo", ECHO)
+    monkeypatch.setattr(Sandbox, "run", run)
+    said = bench.call("echo", text="a")
+    assert said.error == "The tool did not run to its end: a process of it has not ended."
+    last = bench.audit()[-1]
+    assert (last["action"], last["success"]) == ("tool.run", False) and "has not ended" in last["error"]
 
 
 def is_time(text: str) -> bool:
