@@ -202,6 +202,7 @@ class ContextFitter:
         )
         self._lowest: int | None = None
         self._times_lowered = 0
+        self._refused = False
         self._short: dict[int, Message] = {}  # place → as it is sent in the rest of the turn
         self._asked = False
         self._ceiling: int | None = None  # estimated tokens, below what was refused
@@ -273,7 +274,8 @@ class ContextFitter:
     def _lowered_reply(self) -> int | None:
         """Return how many tokens the messages leave for the reply; None where these are as many as it may have."""
         asked = self._estimated * self._scale
-        if self._reply is None or self.length is None or asked + self._reply <= self.length:
+        counted = asked * (_MARGIN if self._refused else 1)
+        if self._reply is None or self.length is None or counted + self._reply <= self.length:
             return None
         left = max(_LEAST_REPLY, self.length - int(asked * _MARGIN))
         return left if left < self._reply else None
@@ -318,6 +320,7 @@ class ContextFitter:
             self._known.lengths[self._name] = said.taken
         if said.asked is not None:
             self.learn(said.asked)
+        self._refused = True
         before, reply = self._estimated, self._lowered or self._reply
         self._fit(self._sent)
         if reply is not None and self._lowered is not None and self._lowered < reply:

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models.base import Message, ModelError, Request, ToolCall
+from reyn_jupyter.models.base import Message, ModelError, Request, ToolCall, ToolSet
 from reyn_jupyter.models.local.local_model import LocalModel
 from reyn_jupyter.models.local.model_server import ModelServer
 from reyn_jupyter.models.providers import litellm_loader
 from reyn_jupyter.models.providers.overflow import Overflow, read_overflow
 from reyn_jupyter.models.providers.provider_facts import first_word_patience
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.router.context.fit_context import fit
+from reyn_jupyter.router.context.fit_context import ContextFitter, ContextLengths, fit
 from tests.router.router_support import valid_history
 from tests.support.openai_server import Answer, Call, Failure, OpenAIServer, Received
 
@@ -319,6 +319,18 @@ def test_a_limit_of_the_reply_that_fits_is_kept_however_long_the_conversation_gr
 
     assert (trace.status, trace.answer) == ("ok", "done")
     assert {request.body["max_tokens"] for request in server.requests} == {600}
+
+
+async def test_a_refusal_that_does_not_count_the_request_lowers_the_limit_of_the_reply_first() -> None:
+    messages = [Message("system", "Help."), Message("user", "Look."), Message("assistant", "word " * 3_000)]
+    length = size(messages) + 2_100
+    known = ContextLengths({"it": length})
+    fitter = ContextFitter(ScriptedModel([]), "it", known, {"max_tokens": 2_000})
+    assert (await fitter.fit(messages, 1, 1, ToolSet())).shrunk == {} and fitter.lowered_limits == {}
+    refusal = ModelError("context_too_long", f"The maximum context length is {length} tokens.")
+    assert fitter.shrink_after(refusal)
+    assert (await fitter.fit(messages, 1, 1, ToolSet())).shrunk == {}
+    assert 1_500 < fitter.lowered_limits["max_tokens"] < 2_000
 
 
 def test_a_short_limit_of_the_reply_is_never_lowered_to_a_longer_one(
