@@ -250,7 +250,10 @@ def _claim(fields: Mapping[str, Any], place: str) -> Claim:
 def _named_file(suite: Path, name: str, folders: Sequence[Path], where: str) -> Path:
     """Return the file that a suite names, beside it or from the root. Raises SuiteError: it may not be read."""
     path = Path(os.path.abspath(suite.parent / name))  # noqa: PTH100 - without following links
-    led_to = path.resolve()
+    try:
+        led_to = Path(os.path.realpath(path))  # unlike Path.resolve, it takes links that lead in a circle
+    except ValueError:
+        raise SuiteError(f"{where}: {name!r} is no name that a file can have") from None
     folder = next((each for each in folders if led_to.is_relative_to(each.resolve())), None)
     if folder is None:
         raise SuiteError(

@@ -177,6 +177,12 @@ def test_a_suite_reads_no_file_outside_its_folder_and_the_current_one(
     assert said.startswith(f"{place}: ") and said.endswith("it is named like a file that holds secrets")
 
 
+@pytest.mark.parametrize("name", ["loop.yaml", r"a\0b", "x" * 5_000, "~nobody/x", "\\ud800"])
+def test_a_name_that_leads_nowhere_is_told_with_its_place(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    assert refused(tmp_path, f'{SUITE}files: ["{name}"]\n')
+
+
 def test_a_suite_may_name_files_of_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
