@@ -243,7 +243,7 @@ def parse_json(raw: bytes | str) -> Any:
     ValueError: the number 1e999 is too large
     """
     try:
-        value = json.loads(raw, parse_float=_finite)
+        value = json.loads(raw, parse_float=_finite, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     brackets = raw.count("[") + raw.count("{") if isinstance(raw, str) else raw.count(b"[") + raw.count(b"{")
@@ -256,6 +256,10 @@ def parse_json(raw: bytes | str) -> Any:
 def is_moment(value: object) -> TypeGuard[float]:
     """Return whether a value is a number of seconds since the epoch that a date can be made of."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LATEST
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")
 
 
 def _finite(text: str) -> float:
