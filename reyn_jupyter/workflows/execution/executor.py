@@ -26,7 +26,6 @@ from reyn_jupyter.workflows.execution.workflow_run import (
     UNDER_WAY,
     StepArtifact,
     StepAttempt,
-    StepArtifact,
     StepRun,
     WorkflowRun,
     WorkflowRunStatus,
