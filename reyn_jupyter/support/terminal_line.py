@@ -1,6 +1,7 @@
 """How far something is, on the error stream: in a terminal one line that is drawn again, else a line now and then.
 
-Invariants: what is over soon says nothing; what is no terminal gets whole lines without control characters.
+Invariants: what is over soon says nothing; what is no terminal gets whole lines; no control character of what is shown
+reaches either.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from reyn_jupyter.support.sanitize import printable, visible
 from reyn_jupyter.support.text import shorten
 
 _REDRAW = 0.5  # seconds between two drawings of the one line
@@ -51,11 +53,11 @@ class TerminalLine:
         if self._out.isatty():
             self._next, self._drawn = now + _REDRAW, True
             width = shutil.get_terminal_size().columns - 1
-            self._out.write(f"\r\x1b[K{shorten(str(state), width)}")
+            self._out.write(f"\r\x1b[K{shorten(printable(str(state)), width)}")
             self._out.flush()
         else:
             self._next = now + self._every
-            print(state if whole is None else whole, file=self._out, flush=True)
+            print(visible(str(state if whole is None else whole)), file=self._out, flush=True)
 
     def end(self, last: object | None = None) -> None:
         """Take away the line that is drawn again, and print the last word where anything was said."""
@@ -64,7 +66,7 @@ class TerminalLine:
             self._out.flush()
         self._drawn = False
         if last is not None and self.has_spoken:
-            print(last, file=self._out, flush=True)
+            print(visible(str(last)), file=self._out, flush=True)
 
     @property
     def _out(self) -> TextIO:
