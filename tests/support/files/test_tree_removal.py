@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reyn_jupyter.support.files.scratch import remove
 from reyn_jupyter.support.files.tree_removal import remove_tree
 
 
@@ -77,3 +78,10 @@ def test_what_cannot_be_removed_is_told_and_keeps_nothing_else(
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         remove_tree(tmp_path / "none")
+
+
+def test_a_trials_folder_goes_with_whatever_a_command_made_in_it(tmp_path: Path) -> None:
+    make_deep(tmp_path / "trial")
+    remove(tmp_path / "trial")
+    assert not list(tmp_path.iterdir())
+    remove(tmp_path / "trial")
