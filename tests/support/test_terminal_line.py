@@ -1,4 +1,4 @@
-"""The line of what goes on in a terminal: a name in it, as of a variant of a cloned suite, writes no more than itself."""
+"""The line of what goes on in a terminal: a name in it, as of a variant of a cloned suite, stays text."""
 
 from __future__ import annotations
 

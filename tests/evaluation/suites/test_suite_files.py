@@ -222,3 +222,18 @@ def test_a_file_that_is_named_a_thousand_times_is_read_twice(tmp_path: Path) -> 
     )
     assert "the id is taken in more.yaml, line 2" in said
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("r.jsonl.gz", b"0\n" * (16 << 20)), ("r.json.gz", b"[" + b"[]," * (16 << 20) + b"0]")],
+)
+def test_a_small_archive_of_millions_of_values_is_refused_before_they_are_made(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(content, 1))
+    (tmp_path / "own.yaml").write_text(SUITE + f"catalogs: {{mine: {{records: {name}}}}}\n")
+    suite, began = load_suite(tmp_path / "own.yaml"), time.monotonic()
+    with pytest.raises(SuiteError, match=f"{name}: more than 4,000,000 values"):
+        suite.catalogs["mine"]()
+    assert time.monotonic() - began < 10
