@@ -195,6 +195,7 @@ def test_each_step_of_a_forged_run_asks(workspace: Path) -> None:
         },
         {"steps": [{"step_id": "a", "status": "failed", "more": float("nan")}]},
         {"started_at": float("inf")},
+        {"steps": [{"step_id": f"trust{number}", "status": "failed"} for number in range(1001)]},
     ],
 )
 def test_a_run_file_that_says_what_none_says_is_damaged_and_says_nothing(

@@ -34,7 +34,7 @@ from reyn_jupyter.workflows.execution.workflow_run import (
     WorkflowRun,
     WorkflowRunStatus,
 )
-from reyn_jupyter.workflows.planning.plan import WorkflowPlan
+from reyn_jupyter.workflows.planning.plan import MOST_PLAN_STEPS, WorkflowPlan
 from reyn_jupyter.workflows.utilities.registry import STATE_FOLDER
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
@@ -303,6 +303,8 @@ class RunFile:
         steps = data.get("steps")
         if not isinstance(steps, list) or not all(isinstance(each, dict) for each in steps):
             raise _damaged(self.run_id, "it has no list of steps")
+        if len(steps) > MOST_PLAN_STEPS:
+            raise _damaged(self.run_id, f"it has more than {MOST_PLAN_STEPS:,} steps, which no plan has")
         entries = {str(each.get("step_id")): each for each in steps}
         try:
             return _stored_run().validate_python({**data, "steps": entries, "entries": entries})
