@@ -25,6 +25,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from reyn_jupyter.support.files.locks import release, try_lock
 from reyn_jupyter.support.files.plain_files import NO_FOLLOW, NO_WAIT, PlainFolder, parse_json
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.execution.workflow_run import (
     EXIT_CODES,
     StepArtifact,
@@ -309,7 +311,7 @@ class RunFile:
         try:
             return _stored_run().validate_python({**data, "steps": entries, "entries": entries})
         except ValidationError as error:
-            place = ".".join(str(part) for part in error.errors()[0]["loc"])
+            place = shorten(printable(".".join(str(part) for part in error.errors()[0]["loc"])), 100)
             raise _damaged(self.run_id, f"{place}: {error.errors()[0]['msg']}") from None
 
     async def outputs_of(self, step: StoredStep) -> dict[str, Any] | None:
