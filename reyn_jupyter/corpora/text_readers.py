@@ -206,7 +206,7 @@ def read_notebook(text: str) -> Document:
         UnreadableError: it is no notebook.
     """
     try:
-        notebook = parse_json(text)
+        notebook = parse_json(text, nan=True)
         cells = notebook["cells"]
         if not isinstance(cells, list):
             raise TypeError

@@ -1,7 +1,7 @@
 """How far something is, on the error stream: in a terminal one line that is drawn again, else a line now and then.
 
-Invariants: what is over soon says nothing; what is no terminal gets whole lines without control characters. A stream
-that is missing, closed or broken never ends what goes on.
+Invariants: what is over soon says nothing; what is no terminal gets whole lines; no control character of what is shown
+reaches either. A stream that is missing, closed or broken never ends what goes on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
+from reyn_jupyter.support.sanitize import printable, visible
 from reyn_jupyter.support.text import shorten
 
 _REDRAW = 0.5  # seconds between two drawings of the one line
@@ -61,10 +62,10 @@ class TerminalLine:
         if is_terminal(self._out):
             self._next, self._drawn = now + _REDRAW, True
             width = shutil.get_terminal_size().columns - 1
-            self._write(f"\r\x1b[K{shorten(str(state), width)}")
+            self._write(f"\r\x1b[K{shorten(printable(str(state)), width)}")
         else:
             self._next = now + self._every
-            self._write(f"{state if whole is None else whole}\n")
+            self._write(f"{visible(str(state if whole is None else whole))}\n")
 
     def end(self, last: object | None = None) -> None:
         """Take away the line that is drawn again, and print the last word where anything was said."""
@@ -72,7 +73,7 @@ class TerminalLine:
             self._write("\r\x1b[K")
         self._drawn = False
         if last is not None and self.has_spoken:
-            self._write(f"{last}\n")
+            self._write(f"{visible(str(last))}\n")
 
     def _write(self, text: str) -> None:
         if self._out is not None:

@@ -74,6 +74,13 @@ def test_cells_stand_under_the_headings_before_them() -> None:
     ]
 
 
+def test_a_notebook_whose_outputs_hold_what_is_no_number_is_read() -> None:
+    written = notebook(("markdown", "# Load")).replace(
+        '"metadata": {}', '"metadata": {"y": [NaN, -Infinity]}', 1
+    )
+    assert read_notebook(written).sections
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"cells": 3}', "[" * 100_000])
 def test_what_is_no_notebook_is_refused(text: str) -> None:
     with pytest.raises(UnreadableError, match="no notebook"):

@@ -228,8 +228,16 @@ def test_an_index_that_only_says_that_it_is_one_is_set_aside(tmp_path: Path, for
 def test_json_is_read_within_bounds() -> None:
     deepest = "[" * DEEPEST + "]" * DEEPEST
     assert parse_json(deepest)
-    for hostile in (f"[{deepest}]", DEEP, "1e999", "[-1e999]", '{"a": ' * 400 + "1" + "}" * 400):
-        with pytest.raises(ValueError, match=r"nested|large|delimiter|Expecting"):
+    for hostile in (
+        f"[{deepest}]",
+        DEEP,
+        "1e999",
+        "[-1e999]",
+        "[NaN]",
+        "-Infinity",
+        '{"a": ' * 400 + "1" + "}" * 400,
+    ):
+        with pytest.raises(ValueError, match=r"nested|large|no number|delimiter|Expecting"):
             parse_json(hostile)
     assert parse_json("[" + "[],{}," * 1000 + "1]")
 

@@ -15,11 +15,14 @@ import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.support import text
+from reyn_jupyter.support.files.tree_removal import remove_tree
+from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.planning.plan import WorkflowPlan, WorkflowStep, plan_problems
 from reyn_jupyter.workflows.planning.references import resolve_inputs
 from reyn_jupyter.workflows.utilities.registry import read_registry, utility_folders
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 from tests.security.security_support import invoke
+from tests.support.files.test_tree_removal import make_deep
 from tests.workflows.acceptance.workshop import (
     FAILS,
     LOG,
@@ -181,6 +184,63 @@ def test_each_step_of_a_forged_run_asks(workspace: Path) -> None:
     assert run.status == "execution_failed" and not (workspace / "pwn.txt").exists()
     assert [each.action for each in made.questions] == ["file__write"]
     assert "state/runs/r1.json" in str(made.questions[0])
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {
+            "run_id": "x ended.\nType %reyn trust --all\x1b[2J",
+            "steps": [{"step_id": "a", "status": "running"}],
+        },
+        {"steps": [{"step_id": "a", "status": "failed", "more": float("nan")}]},
+        {"started_at": float("inf")},
+        {"steps": [{"step_id": f"{'x' * 100}\x1b[2J{'y' * 10_000} %reyn trust", "status": "no such"}]},
+        {"steps": [{"step_id": f"trust{number}", "status": "failed"} for number in range(1001)]},
+    ],
+)
+def test_a_run_file_that_says_what_none_says_is_damaged_and_says_nothing(
+    workshop: Workshop, forged: dict[str, Any]
+) -> None:
+    steps = [step("a", action="file__write", inputs={"path": "pwn.txt", "content": "pwned"})]
+    held = {
+        "format": 1,
+        "run_id": "r1",
+        "status": "interrupted",
+        "plan": plan_of(*steps),
+        "steps": [],
+        **forged,
+    }
+    workshop.text("state/runs/r1.json", json.dumps(held))
+    with pytest.raises(UserError, match="The file of the run r1 cannot be read") as damaged:
+        workshop.session.workflows.resume("r1")
+    said = str(damaged.value)
+    assert "trust" not in said and "\x1b" not in said and len(said) < 500
+    assert not (workshop.root / "pwn.txt").exists()
+
+
+@pytest.mark.parametrize("place", ["circle", "deep", "large", "."])
+def test_an_artifact_that_a_forged_run_names_is_not_there_and_is_hardly_read(
+    workshop: Workshop, place: str
+) -> None:
+    workshop.write("logs", LOGS, input_schema=opened(log=LOG))
+    workshop.write("fails", FAILS)
+    workshop.session.trust()
+    steps = [step("a", "logs.run", {"log": "log"}), step("z", "fails.run", depends_on=["a"])]
+    workshop.execute(*steps, run_id="r1")
+    file = workshop.root / "state" / "runs" / "r1.json"
+    run = json.loads(file.read_text())
+    run["steps"][0]["artifacts"] = [{"path": place, "sha256": "0" * 64, "size": 5}]
+    file.write_text(json.dumps(run))
+    (workshop.root / "circle").symlink_to("circle")
+    make_deep(workshop.root / "deep", 1500)
+    with (workshop.root / "large").open("wb") as large:
+        large.truncate(1 << 40)  # reading it takes an hour
+    again = workshop.execute(*steps, resume="r1")
+    assert again["steps"][0]["error"]["message"].startswith(
+        "it was done before, but what it gave is no longer"
+    )
+    remove_tree(workshop.root / "deep")  # which pytest cannot
 
 
 def resumed_under(workspace: Path, deny: str, *steps: dict[str, Any]) -> tuple[dict[str, Any], Workshop]:

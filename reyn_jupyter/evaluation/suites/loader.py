@@ -110,16 +110,13 @@ def read_suite(path: Path, folders: Sequence[Path]) -> tuple[dict[str, str], Sui
     """
     document = read_document(path)
     written = _validate(SuiteFile, document)
-    found = _scenarios(written, written.scenarios, _within(document))
-    for at, name in enumerate(written.files):
-        found += _beside(_named_file(path, name, folders, document.place(("files", at))), written)
     places: dict[str, str] = {}
-    for where, scenario in found:
-        other = places.setdefault(scenario.id, where)
-        if other is not where:
-            raise SuiteError(
-                f"{where}, scenario {scenario.id!r}: the id is taken in {other}; give each scenario one of its own"
-            )
+    found = _scenarios(written, written.scenarios, _within(document))
+    _take_ids(found, places)
+    for at, name in enumerate(written.files):
+        beside = _beside(_named_file(path, name, folders, document.place(("files", at))), written)
+        _take_ids(beside, places)  # before the next one: the same file a thousand times is read twice
+        found += beside
     variants = {
         name: _variant(name, fields, document.place(("variants", name)))
         for name, fields in written.variants.items()
@@ -147,6 +144,16 @@ def read_suite(path: Path, folders: Sequence[Path]) -> tuple[dict[str, str], Sui
         )
     except SuiteError as error:
         raise SuiteError(f"{path.name}: {error}") from error
+
+
+def _take_ids(found: Sequence[Placed], places: dict[str, str]) -> None:
+    """Note where each scenario stands. Raises SuiteError: an id is taken."""
+    for where, scenario in found:
+        other = places.setdefault(scenario.id, where)
+        if other is not where:
+            raise SuiteError(
+                f"{where}, scenario {scenario.id!r}: the id is taken in {other}; give each scenario one of its own"
+            )
 
 
 def _grader(fields: Mapping[str, Any], where: str) -> ModelGrader:
@@ -277,18 +284,20 @@ def _catalogs(
         for name, ids in chosen.catalogs.items():
             specs[name] = CatalogFile(records=chosen.records, actions=ids)
             places[name] = chosen_file.name
-    known: dict[str, Path] = {}
+    known: dict[str, Callable[[], Path]] = {}
     for name, spec in specs.items():
         if spec.records is not None and spec.records not in known:
-            known[spec.records] = _named_file(path, spec.records, folders, places[name])
+            known[spec.records] = partial(_named_file, path, spec.records, tuple(folders), places[name])
+            known[spec.records]()
     return {name: partial(open_catalog, spec, known.get(spec.records or "")) for name, spec in specs.items()}
 
 
-def open_catalog(spec: CatalogFile, records_file: Path | None) -> Catalog:
+def open_catalog(spec: CatalogFile, records_file: Callable[[], Path] | None) -> Catalog:
     """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError, MissingActionError.
 
     Args:
-        records_file: where its records lie; None for a catalog without any.
+        records_file: says where its records lie, judged anew: a link may be there since the suite was read. None for a
+            catalog without any.
     """
     from reyn_jupyter.evaluation.plan.frozen_catalog import STANDARD_CATEGORIES, Catalog
 
@@ -298,7 +307,7 @@ def open_catalog(spec: CatalogFile, records_file: Path | None) -> Catalog:
         catalog = catalog.only(spec.only)
     if records_file is None:
         return catalog
-    records = _records(records_file)
+    records = _records(records_file())
     if spec.actions is not None:
         known = {record.get("id", record.get("name")): record for record in records}
         missing = [identity for identity in spec.actions if identity not in known]

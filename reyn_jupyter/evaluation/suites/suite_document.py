@@ -20,6 +20,7 @@ from reyn_jupyter.support.files.bounded_reading import BoundExceededError, open_
 
 LARGEST = 64 << 20  # bytes, unpacked
 MOST_NODES = 1_000_000  # values of a YAML file, those that aliases repeat included
+MOST_JSON = 4_000_000  # values of a JSON file at most, and lines of one with a value a line
 DEEPEST = 64
 
 
@@ -51,15 +52,16 @@ def read_document(path: Path) -> SuiteDocument:
     """
     text = read_text(path)
     if path.suffix == ".json" or path.suffixes[-2:] == [".json", ".gz"]:
+        _check_number(text, path.name)
         return SuiteDocument(path.name, _json(text, path.name))
     return _yaml(text, path.name)
 
 
 def read_lines(path: Path) -> list[tuple[int, Any]]:
     """(line number, value) of a file with one JSON value a line. Raises SuiteError."""
-    numbered = enumerate(
-        read_text(path).split("\n"), 1
-    )  # JSON texts may hold what else ends a line, as U+2028
+    text = read_text(path)
+    _check_number(text, path.name)
+    numbered = enumerate(text.split("\n"), 1)  # JSON texts may hold what else ends a line, as U+2028
     return [(number, _json(line, f"{path.name}, line {number}")) for number, line in numbered if line.strip()]
 
 
@@ -78,6 +80,12 @@ def read_text(path: Path) -> str:
         raise SuiteError(f"{path.name}, line {line}: not UTF-8 text; save the file as UTF-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _check_number(text: str, file: str) -> None:
+    """Refuse JSON that may have too many values: 64 MiB of them, packed into a few hundred KiB, fill the memory."""
+    if sum(map(text.count, "[{,\n")) > MOST_JSON:
+        raise SuiteError(f"{file}: more than {MOST_JSON:,} values; split it, or take out what is not needed")
 
 
 def _json(text: str, where: str) -> Any:

@@ -79,9 +79,7 @@ def main() -> None:
             if status is None and not remaining:
                 return
             if plan["temporary"]:
-                import shutil
-
-                shutil.rmtree(plan["temporary"], ignore_errors=True)
+                _remove(plan["temporary"], plan["remover"])
             if remaining:
                 with contextlib.suppress(OSError):  # its owner is gone
                     os.write(left, remaining.encode("ascii", "replace"))
@@ -156,6 +154,17 @@ def _kill_all(child: int, own_domain: bool) -> str:
         time.sleep(pause)
 
 
+def _remove(folder: str, remover: str) -> None:
+    """Remove a folder by the function of a file that needs no package."""
+    from importlib.machinery import SourceFileLoader
+    from types import ModuleType
+
+    module = ModuleType("tree_removal")
+    with contextlib.suppress(Exception):  # what is left of it is told all the same
+        SourceFileLoader(module.__name__, remover).exec_module(module)
+        module.remove_tree(folder)
+
+
 def _processes(pids: list[int]) -> str:
     """Return some processes by their numbers, names and states, as the system has them."""
     said = []
@@ -163,7 +172,8 @@ def _processes(pids: list[int]) -> str:
         with contextlib.suppress(OSError, IndexError):
             with open(f"/proc/{pid}/stat", "rb") as file:
                 name, _, rest = file.read().partition(b"(")[2].rpartition(b")")
-            said.append(f"{pid} ({name.decode('ascii', 'replace')}, state {chr(rest.split()[0][0])})")
+            shown = "".join(c if c.isprintable() else "?" for c in name.decode("ascii", "replace"))
+            said.append(f"{pid} ({shown}, state {chr(rest.split()[0][0])})")
     return ", ".join(said) or "a process that cannot be seen"
 
 

@@ -7,12 +7,12 @@ removed after it.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from reyn_jupyter.guard.workspace import protects
+from reyn_jupyter.support.files.tree_removal import remove_tree
 
 
 class ProtectedPlaces:
@@ -47,7 +47,8 @@ class ProtectedPlaces:
         for place in new:
             path = self._root / place
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError):
+                    remove_tree(path)
             else:
                 with suppress(OSError):
                     path.unlink()

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import socket
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from reyn_jupyter.guard.sandbox.confinement import NOT_ENDED_HINT, Confinement, 
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.process_count import count_processes, give_back
 from reyn_jupyter.guard.sandbox.visible_system import environment
+from reyn_jupyter.support.files import tree_removal
 
 CHANGED = ((1 << 15) - 1) & ~(1 << 6 | 1 << 9 | 1 << 11)  # all rights of Landlock but devices and sockets
 _LAUNCHER = Path(__file__).parent / "launcher.py"
@@ -58,6 +60,7 @@ class SupervisedLaunch:
             "environment": environment(confinement, self._temporary, self.proxy),
             "folder": os.fspath(confinement.folder),
             "temporary": self._temporary,
+            "remover": tree_removal.__file__,
             "limits": dict(_limits(limits, reserve)),
             "count": None if self._count is None else self._count.procs,
             **isolation,
@@ -129,8 +132,21 @@ class SupervisedLaunch:
         count, self._count = self._count, None
         give_back(count)
         temporary, self._temporary = self._temporary, ""
-        if temporary:
-            shutil.rmtree(temporary, ignore_errors=True)
+        if temporary and not _is_removed(temporary):
+            # The launcher was ended at it. It may take minutes, which the loop is not held up for.
+            threading.Thread(target=_remove, args=(temporary,), daemon=True).start()
+
+
+def _is_removed(folder: str) -> bool:
+    """Return whether a folder is gone, which is removed where it is empty."""
+    with suppress(OSError):
+        Path(folder).rmdir()
+    return not os.path.lexists(folder)
+
+
+def _remove(folder: str) -> None:
+    with suppress(OSError):
+        tree_removal.remove_tree(folder)
 
 
 def _limits(limits: SandboxLimits, reserve: int) -> Iterator[tuple[str, int]]:

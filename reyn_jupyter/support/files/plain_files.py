@@ -232,8 +232,12 @@ def read_regular(path: Path, limit: int) -> bytes:
     return _read(_regular(descriptor, path.name), limit, path.name)
 
 
-def parse_json(raw: bytes | str) -> Any:
+def parse_json(raw: bytes | str, *, nan: bool = False) -> Any:
     """Return the value of JSON of the kind that this package writes.
+
+    Args:
+        raw: the JSON.
+        nan: take NaN and Infinity too, which is no JSON and what Python writes, as in notebooks.
 
     Raises:
         ValueError: it is no JSON, is nested deeper than `DEEPEST`, or has a number that is no finite one.
@@ -243,7 +247,7 @@ def parse_json(raw: bytes | str) -> Any:
     ValueError: the number 1e999 is too large
     """
     try:
-        value = json.loads(raw, parse_float=_finite)
+        value = json.loads(raw, parse_float=_finite, parse_constant=None if nan else _refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     brackets = raw.count("[") + raw.count("{") if isinstance(raw, str) else raw.count(b"[") + raw.count(b"{")
@@ -256,6 +260,10 @@ def parse_json(raw: bytes | str) -> Any:
 def is_moment(value: object) -> TypeGuard[float]:
     """Return whether a value is a number of seconds since the epoch that a date can be made of."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LATEST
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")
 
 
 def _finite(text: str) -> float:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock, wait_for_lock
+from reyn_jupyter.support.files.tree_removal import remove_tree
 
 _LOCK = ".lock"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of this user's own is made in it
@@ -102,6 +103,11 @@ def _dispose(path: Path, lock: int, owner: int) -> None:
 
 def remove(path: Path) -> None:
     """Remove a folder with all that is in it, read-only folders among it; one that is gone is no error."""
+
+    if os.unlink in os.supports_dir_fd:
+        with suppress(OSError):
+            remove_tree(path)
+        return
 
     def unlock(function: object, failed: str, _: object) -> None:
         place = Path(failed)

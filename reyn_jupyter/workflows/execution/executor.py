@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import graphlib
 import heapq
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -365,7 +366,7 @@ class _Execution:
                 "permission_denied",
             )
         outputs = await self.run_file.outputs_of(stored)
-        if outputs is None or not await asyncio.to_thread(self.run_file.has_artifacts, stored.artifacts):
+        if outputs is None or not await self._has_artifacts(self.run_file, stored.artifacts):
             if self.force or self._may_repeat(step):
                 return False
             raise WorkflowError(
@@ -385,6 +386,14 @@ class _Execution:
             carried=True,
         )
         return True
+
+    async def _has_artifacts(self, run_file: RunFile, artifacts: Sequence[StepArtifact]) -> bool:
+        """Return whether what a step made lies there as it made it, read beside the loop for as long as this waits."""
+        over = threading.Event()
+        try:
+            return await asyncio.to_thread(run_file.has_artifacts, artifacts, over.is_set)
+        finally:
+            over.set()
 
     async def _call_with_retries(self, step: WorkflowStep, inputs: dict[str, Any]) -> dict[str, Any]:
         may_retry = step.on_failure == "retry" and self._may_repeat(step)

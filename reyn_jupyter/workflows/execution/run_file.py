@@ -25,6 +25,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from reyn_jupyter.support.files.locks import release, try_lock
 from reyn_jupyter.support.files.plain_files import NO_FOLLOW, NO_WAIT, PlainFolder, parse_json
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.execution.workflow_run import (
     EXIT_CODES,
     StepArtifact,
@@ -34,7 +36,7 @@ from reyn_jupyter.workflows.execution.workflow_run import (
     WorkflowRun,
     WorkflowRunStatus,
 )
-from reyn_jupyter.workflows.planning.plan import WorkflowPlan
+from reyn_jupyter.workflows.planning.plan import MOST_PLAN_STEPS, WorkflowPlan
 from reyn_jupyter.workflows.utilities.registry import STATE_FOLDER
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
@@ -45,6 +47,7 @@ INLINE = 64 << 10  # bytes of outputs or inputs that the file itself holds
 STATE, RUNS = STATE_FOLDER, "runs"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOCK = ".lock"
+_PIECE = 1 << 20  # bytes of a file that are read at a time
 
 
 @dataclass(frozen=True)
@@ -297,14 +300,18 @@ class RunFile:
             raise _damaged(self.run_id, str(error)) from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise _damaged(self.run_id, f"its format is not {FORMAT}")
+        if data.get("run_id") != self.run_id:
+            raise _damaged(self.run_id, "it is the file of another run")
         steps = data.get("steps")
         if not isinstance(steps, list) or not all(isinstance(each, dict) for each in steps):
             raise _damaged(self.run_id, "it has no list of steps")
+        if len(steps) > MOST_PLAN_STEPS:
+            raise _damaged(self.run_id, f"it has more than {MOST_PLAN_STEPS:,} steps, which no plan has")
         entries = {str(each.get("step_id")): each for each in steps}
         try:
             return _stored_run().validate_python({**data, "steps": entries, "entries": entries})
         except ValidationError as error:
-            place = ".".join(str(part) for part in error.errors()[0]["loc"])
+            place = shorten(printable(".".join(str(part) for part in error.errors()[0]["loc"])), 100)
             raise _damaged(self.run_id, f"{place}: {error.errors()[0]['msg']}") from None
 
     async def outputs_of(self, step: StoredStep) -> dict[str, Any] | None:
@@ -325,9 +332,18 @@ class RunFile:
         """Return files and folders that a step made, with their hashes as they are now; blocks while it reads."""
         return tuple(_artifact(self.workspace, path) for path in paths)
 
-    def has_artifacts(self, artifacts: Sequence[StepArtifact]) -> bool:
-        """Return whether files and folders of a step lie there as it made them; blocks while it reads them."""
-        return all(each.sha256 and _artifact(self.workspace, each.path) == each for each in artifacts)
+    def has_artifacts(
+        self, artifacts: Sequence[StepArtifact], is_over: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Return whether files and folders of a step lie there as it made them; blocks while it reads them.
+
+        Args:
+            is_over: true once nobody waits for it any more.
+        """
+        return all(
+            each.sha256 and _artifact(self.workspace, each.path, _Reading(each.size, is_over)) == each
+            for each in artifacts
+        )
 
 
 def last_run_id(workspace: Path) -> str:
@@ -356,46 +372,68 @@ def encode_json(value: Any, *, sort: bool = False) -> bytes:
         return json.dumps(value, allow_nan=False, sort_keys=sort).encode()
 
 
-def _artifact(workspace: Path, path: str) -> StepArtifact:
+class _Reading:
+    """What may be read of an artifact: as much as it is said to hold, as long as somebody waits for it.
+
+    Raises:
+        OSError: from `add`, where there is more.
+    """
+
+    def __init__(self, most: float = float("inf"), is_over: Callable[[], bool] = lambda: False) -> None:
+        self.size, self._most, self._is_over = 0, most, is_over
+
+    def add(self, size: int) -> None:
+        self.size += size
+        if self.size > self._most or self._is_over():
+            raise OSError("it holds more than it did, or nobody waits for it")
+
+
+def _artifact(workspace: Path, path: str, reading: _Reading | None = None) -> StepArtifact:
     """Return a file or folder with its hash; followed through no link of its own, and through none to elsewhere."""
     missing = StepArtifact(path, "", 0)
     place = workspace / path
     try:
-        if not place.resolve().is_relative_to(workspace.resolve()):
+        if not Path(os.path.realpath(place)).is_relative_to(workspace.resolve()):
             return missing
+        reading = reading or _Reading()
         is_folder = stat.S_ISDIR(place.lstat().st_mode)
-        return StepArtifact(path, *(_hash_folder(place) if is_folder else _hash_file(place)))
-    except (OSError, ValueError):
+        digest = _hash_folder(place, reading) if is_folder else _hash_file(place, reading)
+        return StepArtifact(path, digest, reading.size)
+    except (OSError, ValueError, RecursionError):  # the last for folders in folders, a thousand deep
         return missing
 
 
-def _hash_file(path: Path) -> tuple[str, int]:
-    """Return the hash and the size of a file. Raises OSError where it is no plain one."""
+def _hash_file(path: Path, reading: _Reading) -> str:
+    """Return the hash of a file. Raises OSError where it is no plain one, or too large."""
     with os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(f"{path} is no plain file")
-        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+        digest = hashlib.sha256()
+        while piece := file.read(_PIECE):
+            reading.add(len(piece))
+            digest.update(piece)
+        return digest.hexdigest()
 
 
-def _hash_folder(folder: Path) -> tuple[str, int]:
-    """Return the hash and the size of all that lies in a folder, where a link counts as what stands in it."""
+def _hash_folder(folder: Path, reading: _Reading) -> str:
+    """Return the hash of all that lies in a folder, where a link counts as what stands in it. Raises OSError."""
 
     def fail(error: OSError) -> None:
         raise error
 
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
     for root, folders, files in os.walk(folder, onerror=fail):
         folders.sort()
         for name in sorted([*folders, *files]):
             place = Path(root, name)
-            mode, held, length = place.lstat().st_mode, "", 0
+            mode, held = place.lstat().st_mode, ""
+            reading.add(0)
             if stat.S_ISLNK(mode):
                 held = str(place.readlink())
             elif not stat.S_ISDIR(mode):
-                held, length = _hash_file(place)
+                held = _hash_file(place, reading)
             digest.update(repr((place.relative_to(folder).as_posix(), stat.S_IFMT(mode), held)).encode())
-            size += length
-    return digest.hexdigest(), size
+    return digest.hexdigest()
 
 
 def _damaged(run_id: str, why: str) -> WorkflowError:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,6 +27,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.sandbox.protected_places import is_protected
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
 from reyn_jupyter.support.files.plain_files import PlainFolder
+from reyn_jupyter.support.files.tree_removal import remove_tree
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.utilities.manifest import FILE, Utility, manifest_of
 from reyn_jupyter.workflows.utilities.protocol import (
@@ -147,7 +147,8 @@ class UtilityWorker:
             )  # fmt: skip
             return SentRun(run, _made_files(self._utility, run_folder))
         finally:
-            shutil.rmtree(root, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(root)
 
     async def release(self) -> None:
         """Do nothing: no program outlives its call."""

@@ -193,3 +193,53 @@ def test_a_suite_may_name_files_of_the_current_folder(
     own.write_text(SUITE + "catalogs: {mine: {records: ../tools.json}}\n")
     monkeypatch.chdir(tmp_path)
     assert load_suite("suites/own.yaml").catalogs["mine"]().names == {"pay": "tool__pay"}
+
+
+def test_a_link_that_comes_after_a_suite_was_read_leads_its_records_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret.json").write_text('[{"name": "pay", "description": "Pay a bill."}]')
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    monkeypatch.chdir(suites)
+    Path("own.yaml").write_text(SUITE + "catalogs: {mine: {records: late.json}}\n")
+    suite = load_suite("own.yaml")
+    Path("late.json").symlink_to(tmp_path / "secret.json")
+    with pytest.raises(SuiteError, match=OUTSIDE):
+        suite.catalogs["mine"]()
+
+
+@pytest.mark.parametrize("line", ["files: [FILE]", "choices: FILE", "catalogs: {mine: {records: FILE}}"])
+def test_a_name_that_no_file_has_and_a_circle_of_links_are_mistakes_of_the_suite(
+    tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "circle.yaml").symlink_to("circle.yaml")
+    (tmp_path / "there").symlink_to("back")
+    (tmp_path / "back").symlink_to("there")
+    for name in ('"a\\0b.yaml"', "circle.yaml", "there/in.yaml"):
+        assert refused(tmp_path, f"{SUITE}{line.replace('FILE', name)}\n").startswith("own.yaml, line 10: ")
+
+
+def test_a_file_that_is_named_a_thousand_times_is_read_twice(tmp_path: Path) -> None:
+    more = SUITE.partition("scenarios:\n")[2].replace("id: a", "id: b")
+    began = time.monotonic()
+    said = refused(
+        tmp_path, SUITE + f"files: [{', '.join(['more.yaml'] * 5000)}]\n", more_dot_yaml=f"scenarios:\n{more}"
+    )
+    assert "the id is taken in more.yaml, line 2" in said
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("r.jsonl.gz", b"0\n" * (16 << 20)), ("r.json.gz", b"[" + b"[]," * (16 << 20) + b"0]")],
+)
+def test_a_small_archive_of_millions_of_values_is_refused_before_they_are_made(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(content, 1))
+    (tmp_path / "own.yaml").write_text(SUITE + f"catalogs: {{mine: {{records: {name}}}}}\n")
+    suite, began = load_suite(tmp_path / "own.yaml"), time.monotonic()
+    with pytest.raises(SuiteError, match=f"{name}: more than 4,000,000 values"):
+        suite.catalogs["mine"]()
+    assert time.monotonic() - began < 10

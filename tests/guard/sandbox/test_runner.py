@@ -25,6 +25,7 @@ from reyn_jupyter.guard.sandbox import (
 from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap, BubblewrapLaunch
 from reyn_jupyter.guard.sandbox.landlock import Landlock
+from reyn_jupyter.guard.sandbox.launcher import _processes
 from reyn_jupyter.support.secret import Secret
 from tests.support.processes import is_gone, started
 from tests.support.waiting import awaited, until
@@ -230,6 +231,39 @@ async def _held_process(launcher: int) -> int | None:
 def _let_die(held: int) -> None:
     with suppress(ChildProcessError):
         os.waitpid(held, _ANY_CHILD)
+
+
+def test_the_name_of_a_process_that_is_left_reaches_no_terminal_as_a_control_character() -> None:
+    code = "open('/proc/self/comm', 'w').write('a\\x1b[2J\\r\\x07\\tb'); print(flush=True); input()"
+    with started(code) as renamed:
+        assert renamed.stdout is not None
+        renamed.stdout.readline()
+        assert _processes([renamed.pid]).startswith(f"{renamed.pid} (a?[2J???b, state ")
+        renamed.kill()
+
+
+DEEP = """
+import os
+os.chdir(os.environ["TMPDIR"])
+for _ in range(1500):
+    os.mkdir("d")
+    os.chdir("d")
+os.chmod(".", 0)
+print("there")
+"""
+
+
+async def test_what_a_command_made_of_its_temporary_folder_is_no_error_and_not_left(
+    sandbox: Sandbox,
+    place: Confinement,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    result = await sandbox.run(["python", "-c", DEEP], place)
+    assert (result.status, result.stdout) == ("ok", b"there\n")
+    await awaited(lambda: not list(temporary.iterdir()))
 
 
 @pytest.fixture
