@@ -189,6 +189,9 @@ class Weak(SettingsSection):
     short_errors: bool | None = Field(
         default=None, description="errors of calls in one line, with the nearest right value"
     )
+    required_first: bool | None = Field(
+        default=None, description="in two steps, an action is first offered with its required arguments alone"
+    )
 
 
 class Router(SettingsSection):

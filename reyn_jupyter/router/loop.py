@@ -307,7 +307,7 @@ class RouterLoop:
             return None
         inspect = next((each for each in offer.tools.specs if each["function"]["name"] == "inspect"), None)
         services = self._services
-        return TwoSteps(services.search, inspect, services.redactor.value)
+        return TwoSteps(services.search, inspect, services.redactor.value, self._options.required_first)
 
     def _repeats(self, two_steps: TwoSteps | None) -> Repeats | None:
         """Return what holds repeated calls; in two steps an action was chosen once more before it is called so."""

@@ -7,12 +7,12 @@ to by force where the provider can; where it cannot, the tool alone is offered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.catalog.action import Action
-from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
+from reyn_jupyter.catalog.names import CHOOSE, ActionName, NameEncoder
 from reyn_jupyter.catalog.wrapper_specs import ANSWER, OTHER, choose_spec
 from reyn_jupyter.models.base import Message, ToolSet
 from reyn_jupyter.router.model_call import TurnState
@@ -27,6 +27,11 @@ PAGES = 5
 _QUERY = 1_000  # characters of the request that are searched with
 _BLOB = "[blob:"
 SAID_AGAIN = 400  # bytes of the request that are said again
+# Keywords of a schema by which one argument can call for another.
+_TIES = frozenset({
+    "allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef", "dependencies", "dependentRequired",
+    "dependentSchemas", "minProperties", "patternProperties", "unevaluatedProperties",
+})  # fmt: skip
 FILL_NUDGE = "(Take the arguments from this request: {request})"
 
 
@@ -53,6 +58,8 @@ class TwoSteps:
         search: finds actions; None where nothing does, and they come by name.
         inspect: the tool that looks into stored results; None where nothing is stored.
         redact: takes secrets out of what an action's author wrote.
+        required_first: whether an action is first offered with the arguments alone that it requires. Small models
+            fill in each one that they are shown, an optional number with its least value (`docs/evidence.md`).
     """
 
     def __init__(
@@ -60,8 +67,11 @@ class TwoSteps:
         search: ActionSearch | None,
         inspect: dict[str, Any] | None,
         redact: Callable[[Any], Any],
+        required_first: bool = False,
     ) -> None:
         self._search, self._inspect, self._redact = search, inspect, redact
+        self._required_first = required_first
+        self._filled: set[ActionName] = set()  # the actions that were offered to be filled
         self._ranked: tuple[Action, ...] = ()
         self._of: object = None  # the snapshot that was ranked
         self._page = 0
@@ -84,7 +94,7 @@ class TwoSteps:
             return Stage(self._choice(run, state), closing=True)
         action = run.snapshot.named(discovery.chosen) if discovery.chosen is not None else None
         if action is not None:
-            return self._filling(action, state.messages[0].content)
+            return self._filling(action, state)
         discovery.chosen = None
         return Stage(self._choice(run, state), None if self._acted else CHOOSE)
 
@@ -104,10 +114,17 @@ class TwoSteps:
             run.discovery.chosen = None
         self._again = wrong and not self._again
 
-    def _filling(self, action: Action, request: str) -> Stage:
+    def _filling(self, action: Action, state: TurnState) -> Stage:
         """Offer the chosen action alone. The request is said again once results stand between."""
         encoder = NameEncoder([action.name])
         spec = self._redact(direct_tool(action, encoder))
+        whole = spec["function"]["parameters"]
+        alone = required_alone(whole) if self._required_first and action.name not in self._filled else whole
+        if alone != whole:
+            spec["function"]["parameters"] = alone
+            state.helped["required_first"] += 1
+        self._filled.add(action.name)
+        request = state.messages[0].content
         name = spec["function"]["name"]
         nudge = None
         if self._acted:
@@ -134,6 +151,21 @@ class TwoSteps:
             )
             found = [action for action, _ in answer.hits if run.snapshot.get(action.name) is not None]
         return (*found, *_others(run.snapshot.actions, found, most - len(found)))
+
+
+def required_alone(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of arguments without those that may be left out.
+
+    One that requires nothing, or that ties its arguments to each other, stays whole.
+
+    Example:
+        >>> required_alone({"properties": {"path": {}, "limit": {}}, "required": ["path"]})
+        {'properties': {'path': {}}, 'required': ['path']}
+    """
+    required, given = schema.get("required"), schema.get("properties")
+    if not required or not isinstance(given, Mapping) or not _TIES.isdisjoint(schema):
+        return dict(schema)
+    return {**schema, "properties": {name: each for name, each in given.items() if name in required}}
 
 
 def forget_choice(state: TurnState, run: Run) -> None:

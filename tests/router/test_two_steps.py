@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
 from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.models.base import ModelError, Response
 from reyn_jupyter.models.scripted import call
+from reyn_jupyter.router.two_steps import required_alone
 from tests.router.router_support import results, session, valid_history
 
 TWO = {"router": {"discovery": "two_steps"}, "action_retrieval": {"embedding_class": None}}
@@ -103,6 +106,52 @@ def test_the_next_page_has_others_and_the_last_one_promises_none(workspace: Path
     assert len(shown) == len(set(shown))
     assert ["other" in page for page in pages] == [True, True, True, True, False]
     assert s.model.requests[5].tool_choice == "none"
+
+
+def test_an_action_is_first_offered_with_what_it_requires_alone_and_chosen_again_with_all(
+    workspace: Path,
+) -> None:
+    """Small models fill in what they are shown: `offset: 1, limit: 1`, and read one line of a file."""
+    read = (choose("file__read"), call("file__read", path="notes.txt"))
+    config = {**TWO, "router": {**TWO["router"], "weak": {"required_first": True}}}
+    s = session(
+        workspace,
+        *read,
+        choose("file__read"),
+        call("file__read", path="notes.txt", limit=1),
+        "Done.",
+        config=config,
+    )
+    trace = s.ask("Read the file notes.txt")
+    offered = [
+        list(request.tools.specs[0]["function"]["parameters"]["properties"])
+        for request in s.model.requests
+        if request.tools.names == ("file__read",)
+    ]
+
+    assert offered == [["path"], ["path", "offset", "limit"]]
+    assert trace.ended.helped == {"required_first": 1} and [each.ok for each in trace.calls] == [True] * 4
+    assert trace.calls[3].resolved.inner == {"path": "notes.txt", "limit": 1}, (
+        "what was left out may be given"
+    )
+    whole = session(workspace, *read, "Done.", config=TWO)
+    assert whole.ask("Read the file notes.txt").ended.helped == {}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {}, "b": {}}},
+        {"properties": {"a": {}, "b": {}}, "required": []},
+        {"properties": {"a": {}, "b": {}}, "required": ["a"], "anyOf": [{"required": ["b"]}, {"required": ["c"]}]},
+        {"properties": {"a": {}, "b": {}}, "required": ["a"], "dependentRequired": {"a": ["b"]}},
+        {"properties": {"a": {}}, "required": ["a"]},
+        {"required": ["a"]},
+        {},
+    ],
+)  # fmt: skip
+def test_a_schema_that_requires_nothing_or_ties_its_arguments_stays_whole(schema: dict[str, Any]) -> None:
+    assert required_alone(schema) == schema
 
 
 def test_permission_is_asked_and_a_denied_call_stays_denied(workspace: Path) -> None:

@@ -22,6 +22,7 @@ HELP_WORDS: Mapping[str, str] = MappingProxyType({
     "asked_again": "answers asked for again",
     "unsupported": "answers marked as unsupported",
     "short_errors": "errors put in short",
+    "required_first": "actions offered with their required arguments alone",
     "writes_left_out": "changing calls of one reply left out",
     "shrunk": "messages shortened to fit the context",
 })  # fmt: skip

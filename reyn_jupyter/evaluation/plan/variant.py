@@ -62,6 +62,7 @@ class Variant(Stated):
     check_support: bool = False
     fit_context: bool = False
     short_errors: bool = False
+    required_first: bool = False
     search: bool = False
     without: tuple[str, ...] = ()
     catalog_size: int | None = Field(default=None, ge=1)
@@ -98,7 +99,14 @@ class Variant(Stated):
         """The settings that a session of this variant gets."""
         router = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
                   "listing_order", "listing_limit", "names", "constrain_names", "repair", "forgive")  # fmt: skip
-        weak = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors")
+        weak = (
+            "text_calls",
+            "stop_repeats",
+            "check_support",
+            "fit_context",
+            "short_errors",
+            "required_first",
+        )
         retrieval: dict[str, Any] = {"hot_list_n": self.hot_list_n}
         if not self.search:
             retrieval["embedding_class"] = None

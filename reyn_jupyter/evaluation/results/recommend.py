@@ -31,7 +31,7 @@ _DIFFERENCES = 4  # what is named where no settings are recommended
 Confidence = Literal["clear", "leaning", "too little evidence"]
 _ROUTER = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
            "listing_order", "listing_limit", "constrain_names", "repair", "forgive", "names")  # fmt: skip
-_WEAK = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors")
+_WEAK = ("text_calls", "stop_repeats", "check_support", "fit_context", "short_errors", "required_first")
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class RouterOptions:
     check_support: bool = False
     fit_context: bool = False
     short_errors: bool = False
+    required_first: bool = False
     writes_per_completion: int = WRITES
 
     @classmethod

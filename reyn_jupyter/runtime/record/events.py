@@ -37,9 +37,17 @@ Flag = Literal[
 ]
 # How a weak model was helped in a turn (`router.weak`): calls that were read from its text, repeats that were pointed
 # to their result, turns that such repeats closed, answers that were asked for again, answers that no result supports,
-# errors that were put in short, calls of one reply that may change something and were one too many.
+# errors that were put in short, actions that were offered with their required arguments alone, calls of one reply that
+# may change something and were one too many.
 Help = Literal[
-    "text_calls", "repeats", "closed", "asked_again", "unsupported", "short_errors", "writes_left_out"
+    "text_calls",
+    "repeats",
+    "closed",
+    "asked_again",
+    "unsupported",
+    "short_errors",
+    "required_first",
+    "writes_left_out",
 ]
 Decision = Literal["allowed", "denied"]
 # How a call of one tool is forced: by its name; sent alone, with "required"; by a JSON schema of its arguments.
