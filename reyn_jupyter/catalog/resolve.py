@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action, Arguments, Tool
     from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 
+_WHOLE = 12  # actions of a category that are all suggested where its name was taken for an action's
+
 __all__ = [
     "CatalogError",
     "DispatchTables",
@@ -83,8 +85,11 @@ def _malformed(snapshot: CatalogSnapshot, text: str) -> UnknownActionError:
         return unknown_action(text, "malformed", "This is longer than any action name.")
     reason = NO_SEPARATOR
     if text.strip() in snapshot.counts:
-        reason = f"{quoted(text.strip())} is a category, not an action."
-        return unknown_action(text, "malformed", reason, suggest(snapshot, text), text.strip())
+        category = text.strip()
+        reason = f"{quoted(category)} is a category, not an action."
+        names = snapshot.slices[category].texts
+        # Which of them is meant does not show in the name: the nearest ones would be the first by the alphabet.
+        return unknown_action(text, "malformed", reason, names if len(names) <= _WHOLE else (), category)
     return unknown_action(text, "malformed", reason, suggest(snapshot, text))
 
 

@@ -25,6 +25,7 @@ from pydantic import (
     model_serializer,
 )
 
+from reyn_jupyter.catalog.arguments.schema_document import key_at
 from reyn_jupyter.catalog.arguments.schema_validation import shown
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
@@ -338,7 +339,7 @@ def _told(error: SchemaFault, schema: Mapping[str, Any], named: bool) -> Iterato
         for unknown in kind["unexpected"][: _MOST_FAULTS + 1]:
             yield "E106", f"{quoted(unknown)} is no parameter{meant_clause(unknown, known)}"
         return
-    name = str(error.instance_path[0])
+    name = key_at(known, error.instance_path[0])
     part = known[name]
     must = {
         "type": lambda: f"a {' or '.join([part['type']] if isinstance(part['type'], str) else part['type'])}",

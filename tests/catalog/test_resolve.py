@@ -18,6 +18,7 @@ from tests.catalog.samples import (
     published,
     resource_category,
     schema,
+    skill_category,
 )
 
 PUBLISHED = published()
@@ -99,6 +100,21 @@ def test_an_unknown_name_is_answered_with_what_was_meant() -> None:
     assert "'skil'" in payload["reason"]
     assert "list_actions(category=" in payload["hint"]
     assert list(payload) == ["error", "reason", "suggestions", "hint"]
+
+
+def test_the_name_of_a_category_is_answered_with_all_that_is_in_it_where_that_is_little() -> None:
+    """Weak models take the category for the action; the nearest names would be the first by the alphabet."""
+    small = CatalogSnapshot.build([file_category()], {})
+    problem, payload = answer("file", small)
+    assert problem == "malformed" and payload["reason"] == "'file' is a category, not an action."
+    assert payload["suggestions"] == [name.text for name in (each.name for each in small.actions)]
+    assert 3 < len(payload["suggestions"]) <= 12
+    many = CatalogSnapshot.build(
+        [skill_category()], {"skill": [Entry(f"s{n}", "x", schema()) for n in range(13)]}
+    )
+    _, payload = answer("skill", many)
+    assert payload["suggestions"] == []
+    assert payload["hint"] == 'Use list_actions(category=["skill"]) to discover the correct name.'
 
 
 def test_a_misspelt_category_that_is_known_but_not_installed_is_named() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reyn_jupyter.dynamic.definition import (
@@ -389,6 +389,7 @@ def test_what_is_accepted_is_what_jsonschema_accepts(data, definitions_by_name):
 
 
 @given(st.dictionaries(st.text(max_size=4), definitions() | values, max_size=3))
+@example({"00": {"type": "string", "enum": [None]}})
 def test_whatever_is_declared_is_read_or_refused_and_survives_its_file(declared):
     try:
         found = read_parameters(declared)

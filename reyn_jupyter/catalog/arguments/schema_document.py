@@ -8,7 +8,8 @@ handler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ _ONE = frozenset(
 _SEVERAL = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _LOST = "x-lost-reference"
+_WHOLE = re.compile(r"\+?[0-9]{1,20}")  # keys that the validator takes for an index
 _MOST_PATTERNS = 1_000  # of one schema
 _PATTERN_BYTES = 1_000_000  # of one pattern, compiled
 _KNOWN_PATTERNS = 10_000  # of which it is remembered whether the engine can search for them
@@ -182,8 +184,26 @@ def _anchored(part: Any, name: str) -> Iterator[Mapping[str, Any]]:
 def part_at(schema: Any, path: Any) -> Any:
     """Return the part of a schema at a path of keys and indexes."""
     for step in path:
-        schema = schema[int(step)] if isinstance(schema, list | tuple) else schema[step]
+        schema = schema[int(step) if isinstance(schema, list | tuple) else key_at(schema, step)]
     return schema
+
+
+def key_at(keys: Collection[str], step: str | int) -> str:
+    """Return the key that a step of the validator's paths stands for: of the key `00` it tells 0.
+
+    Raises:
+        KeyError: there is none.
+
+    Example:
+        >>> key_at(["a", "00"], 0)
+        '00'
+    """
+    if str(step) in keys:
+        return str(step)
+    for key in keys:
+        if _WHOLE.fullmatch(key) and int(key) == step:
+            return key
+    raise KeyError(step)
 
 
 class _TakesReference:

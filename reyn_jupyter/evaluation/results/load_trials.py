@@ -203,7 +203,7 @@ def _announced_check(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> str:
 
 def _named_checks(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> list[str]:
     """Return the checks that runs named before their first trials, the earliest first."""
-    return list(dict.fromkeys(str(run["check"]) for run in runs if run["code"] == spec.code))
+    return list(dict.fromkeys(run["check"] for run in runs if run["code"] == spec.code))
 
 
 def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str, str]:

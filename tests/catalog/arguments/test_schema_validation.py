@@ -171,6 +171,17 @@ class Text(str):
     """As a text of a person's library may be."""
 
 
+@pytest.mark.parametrize("name", ["0", "007", "+5", "9" * 30])
+def test_a_parameter_whose_name_is_a_number_is_checked_like_any_other(name: str) -> None:
+    """The validator tells of such a name as of an index."""
+    inner = {"type": "object", "properties": {name: {"type": "string"}}, "required": ["other"]}
+    validator = SchemaValidator({"type": "object", "properties": {name: inner}})
+    assert validator.faults({name: {name: "text", "other": 1}}) == []
+    messages = [each["message"] for each in validator.faults({name: {name: 5}})]
+    assert len(messages) == 2 and any("required" in each for each in messages)
+    assert any("string" in each for each in messages)
+
+
 def test_kinds_of_texts_that_json_does_not_know_are_read_as_texts() -> None:
     validator = SchemaValidator(
         {"properties": {"p": {"type": "array", "items": {"type": "string", "pattern": "^x"}}}}
