@@ -197,9 +197,8 @@ class ContextFitter:
     ) -> None:
         self._model, self._name, self._known, self._limits = model, name, known, limits or {}
         self._reply = min(self._limits.values(), default=None)
-        self._lowered: int | None = (
-            None  # the limit of the reply that was sent last; None where it is as it was
-        )
+        # The limit of the reply that was sent last; None where it is as it was.
+        self._lowered: int | None = None
         self._lowest: int | None = None
         self._times_lowered = 0
         self._refused = False
@@ -286,9 +285,8 @@ class ContextFitter:
         rooms = [] if self._ceiling is None else [self._ceiling]
         if length is not None:
             reply = min(_MOST_REPLY, max(_LEAST_REPLY, length // 8))
-            if (
-                self._reply is not None and self._reply < length
-            ):  # what no model could give is no wish for so much
+            # What no model could give is no wish for so much.
+            if self._reply is not None and self._reply < length:
                 reply = self._reply
             reply = min(reply, length // 2)
             rooms.append(int((length - reply) / self._scale))
