@@ -1,15 +1,22 @@
-"""The budget of a study: money, tokens, calls. Hard: a trial starts only where it is expected to fit.
+"""The budget of a study: money, tokens, calls. It is hard: a trial starts only if it is expected to fit.
 
-Invariant: what is spent, what the trials under way are expected to need, and what one more is expected to need stay
-within every limit, or nothing more starts. A trial is expected to need as much as the dearest of its variant so far.
-Of a variant that was never tried the first trial runs alone and counts as `FIRST`; so what can go beyond a limit is at
-most what the trials under way need beyond the dearest before them.
+Invariants:
+- The usage so far, the expected usage of the running trials, and that of one more trial stay within every limit, or
+  nothing more starts. A trial is expected to use as much as the most expensive trial of its variant so far. A variant
+  without a trial is expected to use as much as the most expensive trial of any variant. As long as that says nothing
+  about a limited quantity, trials of untried variants run alone and count as `FIRST`. So a limit is exceeded at most by
+  what the running trials use beyond the most expensive trials before them.
+- Trials start in the order of the plan's scenarios. Wherever the budget ends a run, two variants differ by at most one
+  scenario in their numbers of trials.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import functools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from reyn_jupyter.evaluation.plan.validation import number, whole
@@ -83,6 +90,9 @@ FIRST = TrialEstimate(
 )  # a listing, an invocation and an answer, of about a thousand tokens each
 
 
+_UNITS = (("usd", "dollars"), ("tokens", "tokens"), ("calls", "model calls"))
+
+
 class Ledger:
     """Keeps a budget while trials run, several at a time.
 
@@ -110,16 +120,48 @@ class Ledger:
             if most.calls
         }
         self._reserved: list[TrialEstimate] = []
+        self._unstarted: Counter[int] = Counter()  # trials that wait for their start, by scenario
         self._moved = asyncio.Event()
 
+    @property
+    def _unlimited(self) -> bool:
+        return self.budget == Budget()
+
+    @asynccontextmanager
+    async def turn(self, scenario: int) -> AsyncIterator[Callable[[], None]]:
+        """Wait until no trial of an earlier scenario can start after this one.
+
+        Enter the turns in the order of the plan, and acquire nothing before that another trial may wait for.
+
+        Args:
+            scenario: Position of the trial's scenario in the plan.
+
+        Yields:
+            A function to call when the trial starts. A trial that leaves without a start does not hold up others.
+        """
+        self._unstarted[scenario] += 1
+        waiting = True
+
+        def start() -> None:
+            nonlocal waiting
+            if waiting:
+                waiting = False
+                self._unstarted -= Counter({scenario: 1})
+                self._wake()
+
+        try:
+            while not (self._unlimited or self.exhausted) and min(self._unstarted) < scenario:
+                await self._moved.wait()
+            yield start
+        finally:
+            start()
+
     async def reserve(self, behaviour: str) -> TrialEstimate | None:
-        """Wait until a trial of a variant may start; None once nothing more may."""
+        """Wait until a trial of a variant may start. Return its expected usage, or None if nothing more may start."""
         while not self.exhausted:
-            known = self._dearest.get(behaviour)
-            need = known or FIRST
+            need, alone = self._expected(behaviour)
             lacking = self._lacking(need)
-            unlimited = self.budget == Budget()
-            if unlimited or (not lacking and (known is not None or not self._reserved)):
+            if self._unlimited or (not lacking and not (alone and self._reserved)):
                 self._reserved.append(need)
                 return need
             if not self._reserved:
@@ -154,13 +196,22 @@ class Ledger:
         most = TrialEstimate(used.usd, used.tokens, used.calls)
         self._dearest[behaviour] = most.larger(self._dearest.get(behaviour, TrialEstimate()))
 
+    def _expected(self, behaviour: str) -> tuple[TrialEstimate, bool]:
+        """Return the expected usage of a variant's next trial, and whether it must run alone to be known at all."""
+        known = self._dearest.get(behaviour)
+        if known is not None:
+            return known, False
+        most = functools.reduce(TrialEstimate.larger, self._dearest.values(), TrialEstimate())
+        told = all(getattr(most, name) for name, _ in _UNITS if getattr(self.budget, name) is not None)
+        return (most, False) if told else (most.larger(FIRST), True)
+
     def _wake(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
     def _lacking(self, need: TrialEstimate) -> str:
         """Return what a trial that needs so much does not fit into, in words; "" where it fits."""
-        for name, unit in (("usd", "dollars"), ("tokens", "tokens"), ("calls", "model calls")):
+        for name, unit in _UNITS:
             limit = getattr(self.budget, name)
             if limit is None:
                 continue

@@ -89,6 +89,7 @@ class StudyRunner:
         self._begun = 0  # trials that used something, whether or not they came to an end
         self._unsaved = asyncio.Semaphore(_AHEAD)
         self._places = itertools.count()  # plans are begun in their order
+        self._positions = {each.id: position for position, each in enumerate(run_plan.scenarios)}
 
     async def run(self) -> RunSummary:
         """Try what is missing.
@@ -219,6 +220,7 @@ class StudyRunner:
         most = sent_trials.most if sent_trials is not None and local else self._slots[variant]
         place = next(self._places)
         async with (
+            self._ledger.turn(self._positions[plan.scenario.id]) as start,
             self._admission.turn(behaviour),
             self._pace.slot(self._providers[variant], local=local, most=most, place=place),
         ):
@@ -232,6 +234,7 @@ class StudyRunner:
             if self._over:  # while it waited
                 self._ledger.settle(need, behaviour, None)
                 return None
+            start()
             trial, meter = None, UsageMeter()
             self._meters.add(meter)
             try:

@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.store.event_codec import facts_of, message_digests
 from reyn_jupyter.evaluation.store.rows import digest_of, digest_of_text, verdict_row
 from reyn_jupyter.evaluation.store.store import Store
-from reyn_jupyter.evaluation.store.study_file import StoreError
+from reyn_jupyter.evaluation.store.study_file import UNREADABLE, StoreError
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial, key_of
 
 _SHOWN = 20
@@ -122,10 +122,10 @@ def _faults(store: Store, known: _Known, looked: dict[str, int]) -> Iterator[str
 
 
 def _guard(faults: Iterator[str], said: str) -> Iterator[str]:
-    """Yield the faults; values of a kind that their column never has end them with one of their own."""
+    """Yield the faults. A value that cannot be read ends them with the fault `said`."""
     try:
         yield from faults
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+    except UNREADABLE:
         yield said
 
 
@@ -135,7 +135,7 @@ def _of_runs(store: Store, known: _Known) -> Iterator[str]:
             found = json.loads(data)
             if digest_of((key, data.decode())) != digest:
                 yield f"run {key}: what it noted is not what its digest says"
-        except ValueError:
+        except UNREADABLE:
             found = None
         if isinstance(found, dict):
             known.runs[key] = found
@@ -147,7 +147,7 @@ def _of_scenarios(store: Store, known: _Known) -> Iterator[str]:
     for digest, identity, data in store.rows("SELECT digest, id, CAST(data AS BLOB) FROM scenarios"):
         try:
             found = Scenario.model_validate_json(data)
-        except ValueError:
+        except UNREADABLE:
             yield f"scenario {identity}: cannot be read"
             continue
         known.scenarios[digest] = found
@@ -159,7 +159,7 @@ def _of_variants(store: Store, known: _Known) -> Iterator[str]:
     for name, behaviour, data in store.rows("SELECT name, behaviour, CAST(data AS BLOB) FROM variants"):
         try:
             found = Variant.of(json.loads(data))
-        except (ValueError, TypeError):
+        except UNREADABLE:
             yield f"variant {name}: cannot be read"
             continue
         known.variants |= {behaviour: found, found.behaviour_digest: found}
@@ -194,7 +194,7 @@ def _of_trial(
         yield "its key does not say what was tried"
     try:
         digests = [each for _, line in lines for each in message_digests(line)]
-    except (ValueError, TypeError, KeyError):
+    except UNREADABLE:
         yield "an event cannot be read"
         digests = []
     used.update(digests)
@@ -202,7 +202,7 @@ def _of_trial(
         yield f"{len(lacking)} of its messages are missing"
     try:
         trial = facts_of(row["data"])
-    except (ValueError, TypeError):
+    except UNREADABLE:
         yield "its facts cannot be read"
         return
     if tried is not None:

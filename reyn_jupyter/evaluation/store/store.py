@@ -31,7 +31,13 @@ from reyn_jupyter.evaluation.store.rows import (
     trial_row,
     verdict_row,
 )
-from reyn_jupyter.evaluation.store.study_file import StoreError, failure, open_database, other_version
+from reyn_jupyter.evaluation.store.study_file import (
+    UNREADABLE,
+    StoreError,
+    failure,
+    open_database,
+    other_version,
+)
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.support.files.sqlite import transaction
 
@@ -211,14 +217,17 @@ class Store:
     def trials(self, code: str | None = None) -> Iterator[StoredTrial]:
         """Yield the trials, of one version of the code or of all, in the order in which they were stored."""
         query = (
-            "SELECT id, scenario, behaviour, ground, attempt, data FROM trials "
-            "WHERE id > ? AND (? IS NULL OR code = ?) ORDER BY id LIMIT ?"
+            "SELECT trials.id, scenario, behaviour, ground, attempt, trials.data, scenarios.digest FROM trials "
+            "LEFT JOIN scenarios ON scenarios.digest = scenario "
+            "WHERE trials.id > ? AND (? IS NULL OR code = ?) ORDER BY trials.id LIMIT ?"
         )
         last = 0
         while rows := self.rows(query, (last, code, code, _PAGE)):
-            for number, scenario, behaviour, conditions, attempt, data in rows:
+            for number, scenario, behaviour, conditions, attempt, data, known in rows:
                 with self.reading(f"trial {number}", partial(self._is_whole, number)):
                     trial = facts_of(data)
+                if known is None:
+                    raise self._damaged(f"the scenario of trial {number} is missing")
                 yield StoredTrial(number, trial, scenario, behaviour, conditions, attempt)
             last = rows[-1][0]
 
@@ -248,7 +257,8 @@ class Store:
             "GROUP BY behaviour, source, marks ORDER BY min(id)"
         )
         for behaviour, source, marks in self.rows(query, (code,)):
-            found.setdefault((behaviour, source), {}).update(dict.fromkeys(json.loads(marks or "[]")))
+            with self.reading("the fingerprints of a model"):
+                found.setdefault((behaviour, source), {}).update(dict.fromkeys(json.loads(marks or "[]")))
         return {place: tuple(marks) for place, marks in found.items()}
 
     def graded(self, check: Check) -> set[int]:
@@ -299,14 +309,16 @@ class Store:
         """
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-            with suppress(ValueError, TypeError, RecursionError):  # what is damaged may be no JSON either
+        except UNREADABLE as error:
+            with suppress(*UNREADABLE):  # what is damaged may be no JSON either
                 if is_whole():
                     raise other_version(self.path, what, error, self._last_code()) from error
-            raise StoreError(
-                f"{self.path}: {what} cannot be read ({type(error).__name__}). The file is damaged: study.verify() "
-                "lists what is wrong; restore it from a copy."
-            ) from error
+            raise self._damaged(f"{what} cannot be read ({type(error).__name__})") from error
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(
+            f"{self.path}: {what}. The file is damaged: study.verify() lists what is wrong; restore it from a copy."
+        )
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -40,6 +40,10 @@ _MAGIC = b"SQLite format 3\x00"
 _PATIENCE = 30.0  # seconds that a writer waits for another one
 
 
+# Errors that reading a damaged or hostile row can raise.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+
+
 class StoreError(UserError):
     """The study's file cannot serve. The message says why, and what to do."""
 

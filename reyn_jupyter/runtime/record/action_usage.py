@@ -1,9 +1,13 @@
-"""Counts of the invocations of actions, with time and duration of the last: for the hot list and the action table."""
+"""Counts of the invocations of actions, with time and duration of the last: for the hot list and the action table.
+
+Invariant: several kernels of a workspace share the file. Each adds its own counts to those in the file, under a lock.
+"""
 
 from __future__ import annotations
 
 import atexit
 import json
+import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,9 +15,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from reyn_jupyter.runtime.record.events import ActionFinished, Event
+from reyn_jupyter.support.files.locks import release, wait_for_lock
 from reyn_jupyter.support.files.plain_files import PlainFolder, is_moment, parse_json
 
 NAME = "uses.json"
+LOCK = "uses.lock"
+LOCK_SECONDS = (
+    1.0  # longest wait for another kernel that writes; the counts are then written at the next flush
+)
 LARGEST = 16 << 20  # bytes
 INTERVAL = 5.0  # seconds between two writes: a turn must not wait for the disk each time
 
@@ -25,6 +34,13 @@ class ActionUse:
     count: int
     last: float
     seconds: float
+
+    def plus(self, other: ActionUse | None) -> ActionUse:
+        """Return the invocations of both."""
+        if other is None:
+            return self
+        latest = max(self, other, key=lambda use: use.last)
+        return ActionUse(self.count + other.count, latest.last, latest.seconds)
 
 
 class ActionUsage:
@@ -42,7 +58,7 @@ class ActionUsage:
         self._folder = folder
         self._uses: dict[str, ActionUse] | None = None
         self._written = 0.0
-        self._changed = False
+        self._unwritten: dict[str, ActionUse] = {}
         if folder is not None:
             atexit.register(self.flush)
 
@@ -62,10 +78,10 @@ class ActionUsage:
                 and event.name is not None
                 and event.wrapper != "describe_action"
             ):
-                before = uses.get(event.name)
-                uses[event.name] = ActionUse((before.count if before else 0) + 1, event.at, event.seconds)
-                self._changed = True
-        if self._changed and time.monotonic() - self._written > INTERVAL:
+                use = ActionUse(1, event.at, event.seconds)
+                uses[event.name] = use.plus(uses.get(event.name))
+                self._unwritten[event.name] = use.plus(self._unwritten.get(event.name))
+        if self._unwritten and time.monotonic() - self._written > INTERVAL:
             self.flush()
 
     def _read(self) -> dict[str, ActionUse]:
@@ -90,15 +106,22 @@ class ActionUsage:
         return read
 
     def flush(self) -> None:
-        """Write the file now, if there is something new, and its folder is still there."""
-        if self._folder is None or self._uses is None or not self._changed:
+        """Add the new counts to the file now, if there are any and the workspace still exists."""
+        if self._folder is None or not self._unwritten or not self._folder.path.parent.is_dir():
             return
-        if not self._folder.path.parent.is_dir():
-            return
-        self._written, self._changed = time.monotonic(), False
-        uses = {name: asdict(use) for name, use in self._uses.items()}
+        self._written = time.monotonic()
         with suppress(OSError):
-            self._folder.replace(NAME, json.dumps(uses).encode())
+            lock = self._folder.open(LOCK, os.O_RDWR | os.O_CREAT, make=True)
+            try:
+                if not wait_for_lock(lock, LOCK_SECONDS, required=False):
+                    return
+                uses = self._read()
+                uses |= {name: use.plus(uses.get(name)) for name, use in self._unwritten.items()}
+                written = {name: asdict(use) for name, use in uses.items()}
+                self._folder.replace(NAME, json.dumps(written).encode())
+                self._uses, self._unwritten = uses, {}
+            finally:
+                release(lock)
 
 
 def _use(given: Any) -> ActionUse | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.run.budget import Budget, BudgetError, Ledger
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.store.rows import StudyUsage
@@ -125,3 +128,45 @@ def test_what_is_spent_never_exceeds_the_limit_by_more_than_trials_exceed_the_de
         assert started == len(calls) or ledger.exhausted
 
     asyncio.run(play())
+
+
+PRICES = (0.0002, 0.001, 0.003, 0.0005, 0.002, 0.008)
+
+
+class Yielding(Priced):
+    """A model that gives other trials a chance to start before each answer."""
+
+    def __init__(self, usd: float, pauses: int) -> None:
+        super().__init__(usd)
+        self._pauses = pauses
+
+    async def complete(self, request: Any, on_text: Any = None) -> Response:
+        for _ in range(self._pauses):
+            await asyncio.sleep(0)
+        return await super().complete(request, on_text)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.sampled_from(PRICES), min_size=2, max_size=8),
+    st.sampled_from(
+        [Budget(usd=0.002), Budget(usd=0.02), Budget(usd=0.06), Budget(tokens=4_000), Budget(calls=17)]
+    ),
+    st.integers(1, 12),
+    st.integers(1, 3),
+    st.randoms(use_true_random=False),
+)
+def test_budget_ends_with_balanced_variants(
+    prices: list[float], budget: Budget, at_a_time: int, repeats: int, chance: random.Random
+) -> None:
+    models = {f"m{place}": Yielding(usd, chance.randint(0, 200)) for place, usd in enumerate(prices)}
+    variants = [Variant(name, model=name) for name in models]
+    made = study(
+        None, 12, models=models, concurrency=Concurrency(start=at_a_time, most=12, most_local=at_a_time)
+    )
+    summary = made.run(*variants, budget=budget, repeats=repeats)
+    counts = Counter(each.trial.variant for each in made.trials)
+    balance = [counts[each.name] for each in variants]
+    assert max(balance) - min(balance) <= repeats, counts
+    assert summary.done == counts.total()
+    assert summary.ended == "budget" or summary.done == 12 * repeats * len(variants)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.support.user_errors import UserError
 from tests.evaluation.study_support import BASE, BEST, ByVariant, study
 
 
@@ -166,3 +168,55 @@ def test_what_cannot_be_read_is_told_when_a_study_is_looked_at(whole: Path, tmp_
     db.close()
     with Study.open(path) as made, pytest.raises(StoreError, match=r"trial 3 cannot be read.*study.verify"):
         len(made.trials)
+
+
+HOSTILE = {
+    "nested lists": "[" * 100_000,
+    "nested lists, closed": "[" * 100_000 + "]" * 100_000,
+    "nested objects": '{"a":' * 50_000 + "1" + "}" * 50_000,
+    "nested fields": '{"id": "s001", "name": "base", "data": ' + "[" * 90_000 + "]" * 90_000 + "}",
+    "nested just below the limit": '{"messages": ' + "[" * 900 + "]" * 900 + "}",
+    "a huge number": '{"calls": 1e999, "repeat": ' + "9" * 5_000 + "}",
+    "a list of everything": '[null, 1, "a", {}]',
+    "a number": "7",
+    "null": "null",
+    "nothing": "",
+}
+COLUMNS = {
+    "runs": ("data", "digest"),
+    "scenarios": ("data", "id", "digest"),
+    "variants": ("data", "name", "behaviour"),
+    "trials": ("data", "key", "outcome", "digest", "repeat"),
+    "events": ("data", "position"),
+    "messages": ("body", "digest"),
+    "verdicts": ("evidence", "reason", "kind", "value"),
+}
+
+
+def test_verify_reports_hostile_values_in_every_column(whole: Path, tmp_path: Path) -> None:
+    wrong = []
+    for table, columns in COLUMNS.items():
+        for column in columns:
+            for name, value in HOSTILE.items():
+                path = tmp_path / "hostile.sqlite"
+                shutil.copy(whole, path)
+                row = f"rowid = (SELECT min(rowid) FROM {table})"
+                where = {"events": "trial = 3 AND position = 1", "verdicts": "trial = 3"}.get(table, row)
+                place = f"{table}.{column}: {name}"
+                try:
+                    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+                        db.execute(f'UPDATE {table} SET "{column}" = ? WHERE {where}', (value,))
+                except sqlite3.Error:  # the file itself refuses such a value
+                    continue
+                try:
+                    with Study.open(path) as made:
+                        if not made.verify().faults:
+                            wrong.append(f"{place}: nothing found")
+                        for look in (lambda: list(made.trials), lambda: str(made.report()), made.regrade):
+                            with suppress(UserError):
+                                look()
+                except StoreError:
+                    continue
+                except Exception as error:
+                    wrong.append(f"{place}: {type(error).__name__} {str(error)[:80]}")
+    assert not wrong, "\n".join(wrong)
