@@ -36,22 +36,20 @@ def keep_off(workspace: str | os.PathLike[str], is_trusted: Callable[[], bool] =
 def untrusted_folder(path: str | os.PathLike[str]) -> str | None:
     """Return the untrusted workspace or working folder that a path lies in, or None.
 
-    Nobody clones a folder over a home folder, so a workspace that contains the home folder does not count.
+    The innermost of nested workspaces decides. Nobody clones a folder over a home folder, so a workspace that contains
+    the home folder does not count.
 
     Args:
         path: A relative path starts at the working folder.
     """
     text = os.fspath(path)
-    real = {_real(text), os.path.normcase(os.path.abspath(text))}  # a link is the workspace's as well
     home = _real(os.path.expanduser("~"))
-    trusted = [folder for folder, is_trusted in _workspaces.items() if is_trusted()]
-    for folder in (*_workspaces, *_working_folder()):
-        if (
-            any(_below(each, (folder,)) for each in real)
-            and not _below(home, (folder,))
-            and not _below(folder, tuple(trusted))
-        ):
-            return folder
+    folders = [each for each in (*_workspaces, *_working_folder()) if not _below(home, (each,))]
+    for place in {_real(text), os.path.normcase(os.path.abspath(text))}:  # a link is the workspace's as well
+        around = [folder for folder in folders if _below(place, (folder,))]
+        workspace = max((folder for folder in around if folder in _workspaces), key=len, default=None)
+        if around and (workspace is None or not _workspaces[workspace]()):
+            return max(around, key=len)
     return None
 
 

@@ -388,3 +388,29 @@ def test_a_trusted_workspace_is_searched_and_an_untrusted_one_is_not(workspace: 
         assert [each for each in places if searched_path(each)] == places
         (workspace / "reyn.yaml").write_text("variables: head\n", encoding="utf-8")
         assert [each for each in places if searched_path(each)] == []
+
+
+def test_of_workspaces_in_each_other_the_innermost_one_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outer, inner, here = (
+        tmp_path / "outer",
+        tmp_path / "outer" / "inner",
+        tmp_path / "outer" / "inner" / "here",
+    )
+    here.mkdir(parents=True)
+    for trusted, expected in (
+        ((True, False), str(inner)),
+        ((False, True), None),
+        ((False, False), str(inner)),
+    ):
+        installed_places.keep_off(outer, lambda trusted=trusted: trusted[0])
+        installed_places.keep_off(inner, lambda trusted=trusted: trusted[1])
+        assert installed_places.untrusted_folder(inner / "bin") == expected, trusted
+        assert (installed_places.untrusted_folder(outer / "bin") is None) == trusted[0]
+    monkeypatch.chdir(here)
+    assert installed_places.untrusted_folder("bin") == str(here)
+    installed_places.keep_off(inner, lambda: True)
+    assert installed_places.untrusted_folder("bin") is None
+    monkeypatch.chdir(tmp_path)
+    assert installed_places.untrusted_folder("bin") == str(tmp_path)
