@@ -119,6 +119,7 @@ def test_a_folder_takes_over_no_server_of_the_user(start: Start, workspace: Path
         own(command="mcp-lab") | {"env": odd_path},
         own("-c", "mcp-lab || python3 --version", command="sh") | {"env": odd_path},
         own("-m", "mcp_server_time", cwd=str(workspace)),
+        own("-m", "mcp_server_time", "json.py", cwd=str(workspace)),
         own("-m", "mcp_server_time", cwd="${workspaceFolder}"),
         own(command="./mcp-lab"),
         own(command="bin/mcp-lab"),
@@ -162,6 +163,16 @@ def test_npx_takes_no_package_and_no_settings_of_a_folder(
         (workspace / ".npmrc").write_text(settings, encoding="utf-8")
         said = start(entry)
         assert not mark.exists(), (settings, said)
+
+
+@pytest.mark.skipif(not SANDBOXES, reason="no sandbox is in force here")
+def test_a_server_in_a_sandbox_finds_no_code_in_the_folders_that_it_is_given(
+    start: Start, workspace: Path
+) -> None:
+    (workspace / "mcp_server_time.py").write_text("raise SystemExit('planted')\n", encoding="utf-8")
+    for extra in ({}, {"cwd": str(workspace)}):
+        said = start(own("-m", "mcp_server_time", sandbox={"readable": ["."]}, **extra))
+        assert "No module named mcp_server_time" in said, (extra, said)
 
 
 def test_a_runner_is_not_started_in_an_untrusted_folder(

@@ -147,10 +147,8 @@ class ServerPrograms:
             )  # what is not there yet cannot be hidden
         inside = cwd is not None and any(cwd.is_relative_to(path) for path in seen)
         safe = program_environment(argv, variables, cwd if inside else None)
-        changed = {
-            SAFE_PATH,
-            *({"PATH"} & variables.keys()),
-        }  # without one of its own, the PATH is the sandbox's
+        # An entry without a PATH of its own has that of the sandbox.
+        changed = {SAFE_PATH, *({"PATH"} & variables.keys())}
         return argv, Confinement(
             cwd if cwd is not None and inside else Path("/"),
             tuple(dict.fromkeys((*program_paths(argv), *readable))),

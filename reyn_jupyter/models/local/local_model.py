@@ -8,6 +8,7 @@ cannot read without a word, and its own `tool_choice` holds nothing.
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -213,7 +214,7 @@ def _file_of(name: str) -> Path:
                 f"{name!r} is a name, and no model of that name is known here.",
                 f"For a file give its path: {PREFIX}./{rest}, {PREFIX}~/{rest}, or an absolute one.",
             )
-        file = Path(rest).expanduser().absolute()
+        file = Path(os.path.expanduser(rest)).absolute()  # noqa: PTH111 - a user that does not exist is no error
         if (folder := untrusted_folder(file)) is not None:
             raise ModelError(
                 "configuration",

@@ -54,7 +54,9 @@ def given_path(model: str) -> Path | None:
     (None, PosixPath('/models/mine'))
     """
     name = model.removeprefix(LOCAL)
-    return Path(name).expanduser().absolute() if name.startswith(("/", "./", "~")) else None
+    if not name.startswith(("/", "./", "~")):
+        return None
+    return Path(os.path.expanduser(name)).absolute()  # noqa: PTH111 - a user that does not exist is no error
 
 
 def untrusted_model(model: str) -> str | None:
@@ -119,10 +121,10 @@ def _content(folder: Path) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a model at every depth, but no hidden ones."""
+    """Yield the regular files of a model at every depth, but no hidden ones."""
     for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if name[0] != "."]
-        yield from (Path(place, name) for name in names if name[0] != ".")
+        yield from (file for name in names if name[0] != "." and (file := Path(place, name)).is_file())
 
 
 @functools.lru_cache(maxsize=8)

@@ -90,7 +90,10 @@ def program_environment(
         variables: Its variables so far.
         folder: The working folder that the caller names, or None for the neutral one.
     """
-    scripts = (os.path.join(folder or os.sep, word) for word in argv[1:] if word.endswith(".py"))
+    by_name = not {"-m", "-c"}.isdisjoint(argv)
+    scripts = (
+        os.path.join(folder or os.sep, word) for word in argv[1:] if word.endswith(".py") and not by_name
+    )
     is_safe = folder is not None and untrusted_folder(folder) is None
     own = {} if is_safe or any(map(os.path.isfile, scripts)) else {SAFE_PATH: "1"}
     return own | dict(variables) | {"PATH": searched_path(variables.get("PATH"))}

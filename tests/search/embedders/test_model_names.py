@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -82,8 +83,15 @@ def test_a_plain_name_is_never_a_folder_that_is_called_like_it(clone: Path) -> N
 
 def test_a_folder_of_the_workspace_is_loaded_once_it_is_trusted(clone: Path, tmp_path: Path) -> None:
     model_at(clone / "models" / "mine")
+    model_at(clone / "~nobody-here" / "mine")
     (clone / "link").symlink_to(model_at(tmp_path / "elsewhere"))
-    for path in ("./models/mine", f"{clone}/models/mine", f"{clone}/models/../models/mine", "./link"):
+    for path in (
+        "./models/mine",
+        f"{clone}/models/mine",
+        f"{clone}/models/../models/mine",
+        "./link",
+        "~nobody-here/mine",
+    ):
         found = resolved(path)
         assert found.kind == "wrong" and "not trusted" in found.reason and "%reyn trust" in found.hint, path
         assert not is_on_this_machine(path)
@@ -217,6 +225,8 @@ def test_a_file_at_any_depth_of_a_folder_counts(tmp_path: Path) -> None:
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text("other")
         keys.add(key_of(str(folder)))
+    os.mkfifo(folder / "pipe")  # which nobody waits for
+    keys.add(key_of(str(folder)))
     assert len(keys) == 4 and not any(key.endswith(UNKNOWN) for key in keys)
 
 
