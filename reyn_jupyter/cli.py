@@ -155,7 +155,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("suite", metavar="SUITE", help="the name of a suite (reyn suites lists them), or its .yaml file")
     add(
         "--model", "-m", action="append", default=[], metavar="M",
-        help="a tier, offline, simulator, local/FILE.gguf, or a LiteLLM model string; given again, the models are "
+        help="a tier, offline, simulator, local/~/FILE.gguf, or a LiteLLM model string; given again, the models are "
         "compared; without it what the variants name, else the tier standard",
     )  # fmt: skip
     add(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,8 +23,9 @@ from reyn_jupyter.backends.mcp_servers.server_entry import EntryError, ServerEnt
 from reyn_jupyter.backends.mcp_servers.server_file import name_shown
 from reyn_jupyter.catalog.action import Arguments, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.guard.sandbox import SandboxError, find_sandbox
-from reyn_jupyter.guard.state_folder import state_base
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.support.files.state_base import state_base
+from reyn_jupyter.support.programs.program_search import find_program, is_runner
 from reyn_jupyter.support.text import enumerate_words, shorten, tells_to_type
 
 if TYPE_CHECKING:
@@ -288,7 +288,9 @@ class _Management:
             if "${" in "".join((command, *args["args"])):
                 raise EntryError("a command line of a call refers to nothing; write the words themselves")
             sandbox, notes = self._sandbox(args, root)
-            entry = _entry(args["name"], (command, *args["args"]), variables, cwd=str(root), sandbox=sandbox)
+            # A runner looks for code where it works, so it works in an empty folder.
+            cwd = None if is_runner(command) else str(root)
+            entry = _entry(args["name"], (command, *args["args"]), variables, cwd=cwd, sandbox=sandbox)
         except EntryError as error:
             raise _refused(error) from None
         return self._installation(InstallPlan(entry, notes=(*missing_runner(entry), *notes)))
@@ -405,7 +407,7 @@ def missing_runner(entry: ServerEntry) -> tuple[str, ...]:
     """Return a sentence where the program of a server is not installed."""
     if entry.transport == "http":
         return ()
-    return () if shutil.which(entry.command) else (f"{entry.command} is not installed.",)
+    return () if find_program(entry.command) else (f"{entry.command} is not installed.",)
 
 
 def _offers(manifest: Mapping[str, Any]) -> str:

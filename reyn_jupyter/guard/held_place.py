@@ -13,6 +13,7 @@ import secrets
 import stat
 import threading
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, FOLDER, NO_FOLLOW, NO_WAIT
@@ -71,6 +72,35 @@ def _deeper(descriptor: int, folder: str) -> int:
     deeper = os.open(folder, FOLDER, dir_fd=descriptor)
     os.close(descriptor)
     return deeper
+
+
+def place_below(root: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
+    """Return the place of a folder or regular file below a root, which is reached through no link.
+
+    Args:
+        root: A folder, with no link in the path to it.
+        path: A relative path from the root, without "..".
+
+    Raises:
+        WorkspaceError: There is no such place, or the path climbs out, crosses a link, or ends at one.
+    """
+    place = Path(path)
+    name = os.fspath(path)
+    if place.is_absolute() or ".." in place.parts:
+        raise WorkspaceError(f"{shown(name)} leads out of the workspace")
+    if not place.parts:
+        return Path(root)
+    with plainly(name):
+        folder = open_folder(os.fspath(root), place.parts[:-1])
+        try:
+            mode = os.stat(place.parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
+        finally:
+            os.close(folder)
+    if stat.S_ISLNK(mode):
+        raise WorkspaceError(f"{shown(name)} is a link; name the place that it leads to")
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise WorkspaceError(f"{shown(name)} is neither a folder nor a regular file")
+    return Path(root, place)
 
 
 def open_regular(name: str, folder: int, path: str) -> BinaryIO:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_lock
 from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT, parse_json
+from reyn_jupyter.support.files.state_base import state_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,13 +30,6 @@ NOT_THERE = (0, 0, 0)  # the stamp of a file that does not exist
 
 class StateError(Exception):
     """The state folder cannot be used; the message says what to do."""
-
-
-def state_base() -> Path:
-    """Return the user's state folder of this package; the environment variable REYN_STATE_DIR names another one."""
-    import platformdirs
-
-    return Path(os.environ.get("REYN_STATE_DIR") or platformdirs.user_state_dir("reyn-jupyter"))
 
 
 class StateFolder:

@@ -49,6 +49,10 @@ class Trust:
             return False
         return content is not None and self._hashes().get(name) == _sha256(content)
 
+    def is_folder_trusted(self) -> bool:
+        """Return whether the user trusts the workspace as a place of code: its settings or servers as they are now."""
+        return self.is_trusted() or self.is_trusted(name=SERVERS_FILE)
+
     def waits(self, name: str = PROJECT_FILE) -> bool:
         """Return whether there is such a file and the person does not trust it."""
         try:

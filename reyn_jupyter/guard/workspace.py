@@ -32,7 +32,7 @@ from reyn_jupyter.guard.held_place import (
     plainly,
     shown,
 )
-from reyn_jupyter.guard.state_folder import state_base
+from reyn_jupyter.support.files.state_base import state_base
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ def resolve_model(
 
     Args:
         settings: the effective settings.
-        name: "offline", a tier, "local/smollm2" or "local/FILE.gguf" (tier "light"), a LiteLLM model string (tier
+        name: "offline", a tier, "local/smollm2" or "local/~/FILE.gguf" (tier "light"), a LiteLLM model string (tier
             "standard"), or None for `router_model`; or an entry of the settings, which stands for its name where it
             says no more.
         environ: where keys and addresses are looked up later; the process's environment when None.

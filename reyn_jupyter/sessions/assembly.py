@@ -243,9 +243,9 @@ def assemble(
     folder = Path(root).expanduser().resolve()
     if not folder.is_dir():
         raise ValueError(f'the workspace {str(root)!r} is no folder. Give an existing one: Session(root="…")')
-    keep_off(folder)
     state = StateFolder(folder)
     trust = Trust(state)
+    keep_off(folder, trust.is_folder_trusted)
     effective = load(folder, override=config, trusted=trust.is_trusted)
     redactor = Redactor(os.environ)
     workspace = Workspace(folder)

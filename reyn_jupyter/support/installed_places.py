@@ -13,7 +13,7 @@ import os
 import site
 import sys
 import zipimport
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.machinery import FileFinder
 from typing import TYPE_CHECKING
@@ -21,12 +21,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-_workspaces: set[str] = set()
+_workspaces: dict[str, Callable[[], bool]] = {}  # real path → whether the user trusts it now
 
 
-def keep_off(workspace: str | os.PathLike[str]) -> None:
-    """Count no folder of `PYTHONPATH` in this workspace as installed, as long as the process lives."""
-    _workspaces.add(_real(os.fspath(workspace)))
+def keep_off(workspace: str | os.PathLike[str], is_trusted: Callable[[], bool] = lambda: False) -> None:
+    """Count a folder as a workspace as long as the process lives: nothing in it is installed.
+
+    Args:
+        is_trusted: Return whether the user trusts the files of the workspace now.
+    """
+    _workspaces[_real(os.fspath(workspace))] = is_trusted
+
+
+def untrusted_folder(path: str | os.PathLike[str]) -> str | None:
+    """Return the untrusted workspace or working folder that a path lies in, or None.
+
+    The innermost of nested workspaces decides. Nobody clones a folder over a home folder, so a workspace that contains
+    the home folder does not count.
+
+    Args:
+        path: A relative path starts at the working folder.
+    """
+    text = os.fspath(path)
+    home = _real(os.path.expanduser("~"))
+    folders = [each for each in (*_workspaces, *_working_folder()) if not _below(home, (each,))]
+    for place in {_real(text), os.path.normcase(os.path.abspath(text))}:  # a link is the workspace's as well
+        around = [folder for folder in folders if _below(place, (folder,))]
+        workspace = max((folder for folder in around if folder in _workspaces), key=len, default=None)
+        if around and (workspace is None or not _workspaces[workspace]()):
+            return max(around, key=len)
+    return None
+
+
+def is_below_workspace(real: str) -> bool:
+    """Return whether a real path lies in a workspace or the working folder, trusted or not, other than the root."""
+    return any(_below(real, (folder,)) for folder in (*_workspaces, *_working_folder()) if folder != os.sep)
 
 
 def installed_path() -> list[str]:
@@ -84,11 +113,15 @@ def is_persons(file: str) -> bool:
 
 def in_workspace(real: str) -> bool:
     """Return whether a real path is in a workspace, or in the working folder."""
+    return _below(real, (*_workspaces, *_working_folder()))
+
+
+def _working_folder() -> tuple[str, ...]:
+    """Return the real path of the working folder, or nothing if it was removed."""
     try:
-        here = os.getcwd()
-    except OSError:  # it was removed
-        here = ""
-    return _below(real, (*_workspaces, *((_real(here),) if here else ())))
+        return (_real(os.getcwd()),)
+    except OSError:
+        return ()
 
 
 def _judge(entry: str) -> bool | str:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
 from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp.server_log import ServerLog
-from reyn_jupyter.backends.mcp.server_programs import NotInstalledError, ServerPrograms
+from reyn_jupyter.backends.mcp.server_programs import CannotStartError, ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
 from reyn_jupyter.backends.mcp.transports import http_transport, program_transport
 from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
@@ -250,7 +250,7 @@ class ServerConnection:
                 reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
             else:
                 leaf = _leaves(error)[0]
-                reason = str(leaf) if isinstance(leaf, NotInstalledError) else _words(error)
+                reason = str(leaf) if isinstance(leaf, CannotStartError) else _words(error)
         finally:
             self._settle(life, reason, time.monotonic() - began)
 

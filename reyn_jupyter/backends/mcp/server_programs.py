@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from reyn_jupyter.backends.mcp_servers.workspace_code import relative_path_problem
+from reyn_jupyter.guard.held_place import WorkspaceError, place_below
 from reyn_jupyter.guard.sandbox import Confinement, SandboxError, SandboxLimits, find_sandbox
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
-from reyn_jupyter.guard.state_folder import state_base
 from reyn_jupyter.guard.workspace import STATE_FOLDER, Workspace, protects
 from reyn_jupyter.runtime.access.mcp_access import McpSandbox, McpServer
+from reyn_jupyter.support.files.state_base import state_base
+from reyn_jupyter.support.installed_places import untrusted_folder
 from reyn_jupyter.support.programs.owned_program import OwnedPrograms
+from reyn_jupyter.support.programs.program_search import (
+    SAFE_PATH,
+    find_program,
+    is_runner,
+    program_environment,
+)
 from reyn_jupyter.support.secret import Secret
 
 LIMITS = SandboxLimits(
@@ -46,17 +55,23 @@ class ServerProgram:
     let_go: Callable[[], object]
 
 
-class NotInstalledError(Exception):
-    """There is no program of the name that a server's entry gives."""
+class CannotStartError(Exception):
+    """A server that cannot be started as its entry says; the message is a clause that says what to do."""
 
 
-def _check_installed(server: McpServer) -> None:
-    """Look for a program on PATH. Raises NotInstalledError."""
-    name, places = server.command, server.env.get("PATH")
-    path = places.reveal() if isinstance(places, Secret) else places
-    if "/" not in name and shutil.which(name, path=path) is None:
-        brings = _BROUGHT_BY.get(name)
-        raise NotInstalledError(f"{name} is not installed{f': {brings} brings it' if brings else ''}")
+def _check_installed(server: McpServer, path: str | None) -> None:
+    """Look for a program on PATH. Raises CannotStartError."""
+    name = server.command
+    if "/" in name or find_program(name, path) is not None:
+        return
+    brings = _BROUGHT_BY.get(name)
+    left_out = shutil.which(name, path=path)
+    raise CannotStartError(
+        f"{name} is found in {Path(left_out).parent} alone, which is not searched as long as the folder is not "
+        "trusted; write the whole path of the program"
+        if left_out
+        else f"{name} is not installed{f': {brings} brings it' if brings else ''}"
+    )
 
 
 class ServerPrograms:
@@ -64,7 +79,8 @@ class ServerPrograms:
 
     Args:
         programs: owns those without a sandbox.
-        folder: the workspace: where a program works unless its entry says otherwise, and where relative paths begin.
+        folder: The workspace, where relative folders of a sandbox begin. A program works in an empty folder unless
+            its entry names another one.
         choice: gives the settings of the sandbox.
     """
 
@@ -77,36 +93,64 @@ class ServerPrograms:
         """Start a server's program with pipes to its three streams.
 
         Raises:
-            OSError: no process can be made.
-            NotInstalledError: there is no such program.
-            SandboxError: its entry asks for a sandbox, and there is none, or none that can hold what it says.
+            OSError: No process can be made.
+            CannotStartError: There is no such program, a path of the entry is ambiguous, or a runner would look for
+                code in an untrusted folder.
+            SandboxError: The entry asks for a sandbox, and there is none, or none that can hold what the entry says.
         """
+        path = server.env.get("PATH")
+        _check_installed(server, path.reveal() if isinstance(path, Secret) else path)
+        cwd = self._working_folder(server)
         if server.sandbox is None:
-            _check_installed(server)
-            owned = await self._programs.start(server.argv, env=server.env, cwd=server.cwd or self._folder)
+            owned = await self._programs.start(server.argv, env=server.env, cwd=cwd)
             return ServerProgram(owned.process, owned.end, owned.let_go)
         wanted = self._choice()
         sandbox = await asyncio.to_thread(find_sandbox, "program", wanted.backend, wanted.minimum)
-        argv, confinement = await asyncio.to_thread(self._confined, server, server.sandbox)
+        argv, confinement = await asyncio.to_thread(self._confined, server, server.sandbox, cwd)
         program = await sandbox.open(argv, confinement, LIMITS)
         return ServerProgram(program.process, program.end, program.kill)
 
-    def _confined(self, server: McpServer, given: McpSandbox) -> tuple[tuple[str, ...], Confinement]:
-        command = shutil.which(server.command)
+    def _working_folder(self, server: McpServer) -> Path | None:
+        """Return the folder that an entry names, or None if it names none. Raises CannotStartError."""
+        problem = relative_path_problem(server.command, server.args, server.cwd)
+        if problem is not None:
+            raise CannotStartError(problem)
+        if server.cwd is None:
+            return None
+        try:
+            cwd = self._place(server.cwd)
+        except WorkspaceError as error:
+            raise CannotStartError(f'its "cwd" cannot be used: {error}') from None
+        if is_runner(server.command) and untrusted_folder(cwd) is not None:
+            raise CannotStartError(
+                f'{server.command} would look for code in {cwd}, which is not trusted; leave "cwd" out, or write the '
+                f"entry into the workspace's own file (%reyn mcp add {server.name} --scope workspace -- …)"
+            )
+        return cwd
+
+    def _confined(
+        self, server: McpServer, given: McpSandbox, cwd: Path | None
+    ) -> tuple[tuple[str, ...], Confinement]:
+        variables = {
+            name: each.reveal() if isinstance(each, Secret) else each for name, each in server.env.items()
+        }
+        name = server.command if "/" not in server.command else os.fspath((cwd or Path()) / server.command)
+        command = find_program(name, variables.get("PATH"))
         if command is None:
             raise SandboxError(f"{server.command} is not installed")
-        argv = (os.path.abspath(command), *server.args)  # noqa: PTH100 - a link stays one
-        readable, writable = (
-            tuple(self._place(path) for path in paths) for paths in (given.readable, given.writable)
-        )
+        argv = (command, *server.args)
+        readable, writable = (tuple(map(self._given, paths)) for paths in (given.readable, given.writable))
         seen = (*readable, *writable)
         if any(self._folder.is_relative_to(path) for path in seen):
             (self._folder / STATE_FOLDER).mkdir(
                 mode=0o700, exist_ok=True
             )  # what is not there yet cannot be hidden
-        cwd = Path(os.path.realpath(server.cwd or self._folder))
+        inside = cwd is not None and any(cwd.is_relative_to(path) for path in seen)
+        safe = program_environment(argv, variables, cwd if inside else None)
+        # An entry without a PATH of its own has that of the sandbox.
+        changed = {SAFE_PATH, *({"PATH"} & variables.keys())}
         return argv, Confinement(
-            cwd if any(cwd.is_relative_to(path) for path in seen) else Path("/"),
+            cwd if cwd is not None and inside else Path("/"),
             tuple(dict.fromkeys((*program_paths(argv), *readable))),
             writable,
             tuple(
@@ -114,15 +158,30 @@ class ServerPrograms:
                     each for path in seen if path.is_dir() for each in hidden_files(Workspace(path))
                 )
             ),
-            server.env,
+            {**server.env, **{name: safe[name] for name in changed if name in safe}},
             given.hosts,
         )
 
-    def _place(self, path: str) -> Path:
-        """Return where a path of an entry leads. Raises SandboxError for one that no program may be given."""
-        place = Path(os.path.realpath(self._folder / path))
+    def _place(self, path: str | Path) -> Path:
+        """Return where a path of an entry leads: through no link of the workspace if it is in there.
+
+        Raises:
+            WorkspaceError: It is in the workspace, and leads out or crosses a link.
+        """
+        place = self._folder / path
+        for above in (*reversed(place.parents), place):
+            if os.path.realpath(above) == os.fspath(self._folder):
+                return place_below(self._folder, place.relative_to(above))
+        return Path(os.path.realpath(place))
+
+    def _given(self, path: str) -> Path:
+        """Return the place of a file or folder for a sandbox. Raises SandboxError if no program may be given it."""
+        try:
+            place = self._place(path)
+        except WorkspaceError as error:
+            raise SandboxError(f"{error}, and its entry gives it to the server") from None
         if not place.exists():
-            raise SandboxError(f"{path} is not there, and its entry gives it to the server")
+            raise SandboxError(f"{path} does not exist, and its entry gives it to the server")
         if protects(place.parts[-3:]) or place.is_relative_to(os.path.realpath(state_base())):
             raise SandboxError(f"{path} holds secrets or the state of sessions, which no sandbox is given")
         return place

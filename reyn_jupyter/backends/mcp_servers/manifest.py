@@ -10,7 +10,6 @@ Source: ``server.json``, schema 2025-12-11 of the Model Context Protocol's regis
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from reyn_jupyter.backends.mcp_servers.server_entry import (
     stored_reference,
     usable_name,
 )
+from reyn_jupyter.support.programs.program_search import find_program
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.text import enumerate_words, shorten
@@ -35,7 +35,7 @@ _OPTION = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MOST = 100  # arguments, variables, headers
 # What changes which program runs, what it loads, where packages come from, or where requests go.
-_RESERVED = re.compile(
+RESERVED = re.compile(
     r"LD_.*|DYLD_.*|NPM_.*|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED)|UV_.*|PIP_.*|PYTHON.*|"
     r"PATH|HOME|SHELL|USER|TMPDIR|IFS|ENV|BASH_ENV|PS4|PROMPT_COMMAND|GIT_.*|SSH_.*|DOCKER_.*|(?:.*_)?PROXY|SSL_.*|"
     r"CURL_.*|REQUESTS_CA_BUNDLE|PERL5.*|RUBY(?:OPT|LIB)|_?JAVA_(?:TOOL_)?OPTIONS|JDK_JAVA_OPTIONS|XDG_.*|REYN_.*",
@@ -82,7 +82,7 @@ def check_variables(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if not _VARIABLE.fullmatch(name):
             raise EntryError(f"{shorten(name, 80)!a} is no name of a variable")
-        if _RESERVED.fullmatch(name):
+        if RESERVED.fullmatch(name):
             raise EntryError(
                 f"{name} changes what is run or where it comes from, so only a person sets it",
                 f"%reyn mcp add NAME --env {name}=… -- COMMAND",
@@ -100,7 +100,7 @@ def check_variables(values: Mapping[str, str]) -> None:
 def install_plan(
     manifest: Mapping[str, Any],
     overrides: Mapping[str, str],
-    has: Callable[[str], object] = shutil.which,
+    has: Callable[[str], object] = find_program,
 ) -> InstallPlan:
     """Return what installing a server from a registry would write.
 
@@ -161,7 +161,7 @@ def _from_package(
         variable = each.get("name")
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
             raise EntryError(f"{_shown(variable)} is no name of a variable")
-        if _RESERVED.fullmatch(variable):
+        if RESERVED.fullmatch(variable):
             raise EntryError(f"it sets {variable}, which changes what is run or where it comes from")
         value = values.of(variable, each)
         if value is not None:

@@ -32,6 +32,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _STORED, _ENVIRONMENT = "input:", "env:"
 PLACES = ("workspaceFolder", "userHome", "HOME")  # references that a command line may have
+WORKSPACE = "${workspaceFolder}"
 _OF_SANDBOX = ("hosts", "readable", "writable")
 _HTTP = ("http", "streamable-http", "streamableHttp", "streamable_http")
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.backends.mcp_servers.secret_store import FILE as SECRETS
 from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError, ServerSecrets
 from reyn_jupyter.backends.mcp_servers.server_entry import (
+    PLACES,
     EntryError,
     EntryReference,
     ServerEntry,
@@ -39,7 +40,8 @@ from reyn_jupyter.backends.mcp_servers.server_file import (
     write_file,
 )
 from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
-from reyn_jupyter.config import user_path
+from reyn_jupyter.backends.mcp_servers.workspace_code import code_of_workspace, relative_path_problem
+from reyn_jupyter.config import PROJECT_FILE, user_path
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import FILE as TRUSTED
 from reyn_jupyter.guard.trust import SERVERS_FILE as WORKSPACE_FILE
@@ -186,6 +188,8 @@ class McpServerStore:
             checked = read_entry(name, dict(entry))
         except EntryError as error:
             raise ActionError(f"{name_shown(name)}: {error}.", code="server_refused") from None
+        if scope == "user" and (problem := self._relative_path_problem(checked)) is not None:
+            raise ActionError(f"{name_shown(name)}: {problem}.", code="server_refused")
         taken = self.scopes(name)
         if taken:
             raise ActionError(
@@ -322,7 +326,7 @@ class McpServerStore:
     def _refresh(self) -> bool:
         """Read what moved; return whether the servers did."""
         key = (
-            tuple(_stamp(path) for path in self._paths.values()),
+            tuple(_stamp(path) for path in (*self._paths.values(), self.root / PROJECT_FILE)),
             tuple(folder.stamp(name) for folder in self._folders.values() for name in (TRUSTED, SECRETS)),
             tuple(self._environ.get(name) for name in self._variables()),
         )
@@ -365,10 +369,28 @@ class McpServerStore:
                     servers[entry.name] = self._server(entry, scope, {}, UNTRUSTED)
                     continue
                 found, needs = self._looked_up(entry, scope)
-                blocked = _blocked(entry, needs)
+                blocked = _blocked(entry, needs) or (self._refusal(entry) if scope == "user" else None)
                 stored.append(StoredServer(entry, scope, blocked, needs))
                 servers[entry.name] = self._server(entry, scope, {} if blocked else found, blocked)
         return tuple(stored), MappingProxyType(servers)
+
+    def _refusal(self, entry: ServerEntry) -> str | None:
+        """Return why a server of the user's own file may not start in this workspace, as a sentence, or None."""
+        problem = self._relative_path_problem(entry)
+        if problem is not None:
+            return f"{problem[:1].upper()}{problem[1:]}."
+        code = code_of_workspace(entry)
+        if code is None or self._trust.is_folder_trusted():
+            return None
+        return (
+            f"It runs what lies in the workspace ({code}), which is not trusted: %reyn trust, or write the entry into "
+            f"the workspace's own file (%reyn mcp add {entry.name} --scope workspace -- …)."
+        )
+
+    def _relative_path_problem(self, entry: ServerEntry) -> str | None:
+        cwd = None if entry.cwd is None else Path(self._with_places(entry.cwd))
+        args = [self._with_places(each) for each in entry.args]
+        return relative_path_problem(self._with_places(entry.command), args, cwd)
 
     def _looked_up(
         self, entry: ServerEntry, scope: McpScope
@@ -397,30 +419,32 @@ class McpServerStore:
     def _folder(self, place: str) -> str:
         return str(self.root) if place == "workspaceFolder" else os.path.expanduser("~")  # noqa: PTH111 - as text
 
+    def _with_places(self, text: str) -> str:
+        """Return a word of an entry with its folders written out."""
+        return replace_references(
+            text, {EntryReference("place", name): self._folder(name) for name in PLACES}
+        )
+
     def _server(
         self, entry: ServerEntry, scope: McpScope, found: Mapping[EntryReference, str], blocked: str | None
     ) -> McpServer:
-        places = {
-            EntryReference("place", name): self._folder(name)
-            for name in ("workspaceFolder", "userHome", "HOME")
-        }
-
-        def word(text: str) -> str:
-            return replace_references(text, places)
-
+        word = self._with_places
         values: Mapping[str, str | Secret] = (
             {}
             if blocked
             else {name: self._handed(entry, name, text, found) for name, text in entry.values.items()}
         )
         program = entry.transport == "stdio"
+        cwd = None if entry.cwd is None else Path(word(entry.cwd))
+        if program and scope == "workspace":  # its file was trusted for this folder
+            cwd = self.root / (cwd or "")
         return McpServer(
             entry.name,
             entry.transport,
             command=word(entry.command),
             args=tuple(map(word, entry.args)),
             env=values if program else {},
-            cwd=None if entry.cwd is None else self.root / word(entry.cwd),
+            cwd=cwd,
             url=entry.url,
             headers={} if program else values,
             # A workspace may not say that its own servers are to be believed.

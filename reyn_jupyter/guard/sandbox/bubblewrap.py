@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -26,6 +25,7 @@ from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.process_count import ProcessCount, count_processes, give_back
 from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
 from reyn_jupyter.guard.sandbox.visible_system import environment, system_paths
+from reyn_jupyter.support.programs.program_search import find_program
 
 TEMPORARY = "/tmp"  # noqa: S108 - a folder of the command's own, in memory
 _EMPTY = Path(__file__).parent / "empty_file"
@@ -101,7 +101,7 @@ class Bubblewrap:
         return BubblewrapLaunch(program, argv, confinement, limits, proc)
 
     def _found(self) -> str | None:
-        return self._program or shutil.which("bwrap")
+        return self._program or find_program("bwrap")
 
 
 class BubblewrapLaunch:

@@ -9,7 +9,6 @@ which our proxy listens, with the right to these hosts alone; or it does not run
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, Sandbo
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.supervised_launch import SupervisedLaunch
 from reyn_jupyter.support.network.hosts import Host, HostError, read_host
+from reyn_jupyter.support.programs.program_search import find_program
 
 _FIXED = (
     "run",
@@ -59,8 +59,8 @@ class Deno:
     def _found(self) -> str | None:
         own = Path(sysconfig.get_path("scripts"), "deno")
         if self._program is not None:
-            return shutil.which(self._program)
-        return os.fspath(own) if own.exists() else shutil.which("deno")
+            return find_program(self._program)
+        return os.fspath(own) if own.exists() else find_program("deno")
 
     def absence(self) -> str | None:
         """Return why Deno cannot be run here, as a clause, before it is tried; None where it can."""

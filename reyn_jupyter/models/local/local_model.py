@@ -1,4 +1,4 @@
-"""A model from a GGUF file on this machine, as a `Model`: `local/smollm2`, `local/path/to/file.gguf`.
+"""A model from a GGUF file on this machine, as a `Model`: `local/smollm2`, `local/~/file.gguf`.
 
 Invariants: nothing is downloaded, and nothing leaves the machine. The file is not opened before the first call. A
 reply to a request that forces a call is a call of what was forced, or an error: the server leaves out a grammar that it
@@ -8,6 +8,7 @@ cannot read without a word, and its own `tool_choice` holds nothing.
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from reyn_jupyter.models.providers.prices import Price
 from reyn_jupyter.models.providers.provider_facts import LOCAL_SILENCE
 from reyn_jupyter.models.served_models import served_context
 from reyn_jupyter.models.written_calls import CallFilter
+from reyn_jupyter.support.installed_places import untrusted_folder
 
 PREFIX = "local/"
 HOST = "127.0.0.1"
@@ -35,13 +37,14 @@ class LocalModel:
     """A model from a file.
 
     Args:
-        name: `local/` and a known name (`smollm2`) or the path of a GGUF file, from the working folder.
+        name: `local/` and a known name (`smollm2`), or the path of a GGUF file: absolute, or with `./` or `~` first.
         tier: how much guidance the router gives it.
         parameters: sent with every request, under those of the request itself.
         server: what serves the file; that of this process when None.
 
     Raises:
-        ModelError: the weights of a known name are not installed; says how to install them.
+        ModelError: The weights of a known name are not installed, the name is not known, or the file lies in an
+            untrusted folder; the hint says what to do.
 
     Example:
         >>> model = LocalModel("local/smollm2")                                             # doctest: +SKIP
@@ -203,9 +206,22 @@ def _file_of(name: str) -> Path:
             raise ModelError(
                 "configuration",
                 f"{name!r} names no file and no model that is known here.",
-                f"Give local/FILE.gguf, or {' or '.join(PREFIX + each for each in _PACKAGES)}.",
+                f"Give local/~/FILE.gguf, or {' or '.join(PREFIX + each for each in _PACKAGES)}.",
             )
-        return Path(rest).expanduser().absolute()
+        if not rest.startswith(("/", "./", "~")):
+            raise ModelError(
+                "configuration",
+                f"{name!r} is a name, and no model of that name is known here.",
+                f"For a file give its path: {PREFIX}./{rest}, {PREFIX}~/{rest}, or an absolute one.",
+            )
+        file = Path(os.path.expanduser(rest)).absolute()  # noqa: PTH111 - a user that does not exist is no error
+        if (folder := untrusted_folder(file)) is not None:
+            raise ModelError(
+                "configuration",
+                f"{file.name} lies in {folder}, which is not trusted, so it is not loaded.",
+                "Trust that folder by its reyn.yaml (%reyn trust), or move the file to another one.",
+            )
+        return file
     # The package itself is not imported: its modules ask for what is not installed.
     spec = find_spec(package.replace("-", "_"))
     files = [

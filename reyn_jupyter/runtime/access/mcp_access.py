@@ -33,7 +33,7 @@ class McpSandbox:
 
     Attributes:
         hosts: over HTTP, as rules spell them.
-        readable, writable: files and folders, relative ones from the workspace on.
+        readable, writable: Files and folders. A relative one begins at the workspace, and crosses no link.
 
     Example:
         >>> str(McpSandbox(hosts=("api.x.org",), readable=(".",)))
@@ -62,7 +62,7 @@ class McpServer:
         transport: "stdio" for a program of this machine, "http" for an address.
         command, args: the program and its words.
         env: what stands in its environment beside PATH, HOME and the like.
-        cwd: the folder that it works in; None for the workspace.
+        cwd: The folder that it works in, an absolute path; None for an empty folder.
         url: the address of its endpoint.
         headers: what each request to it carries.
         trusted_hints: the person takes the server's word for which of its tools only read.

@@ -129,6 +129,13 @@ def resolve(
 
 
 def _on_this_machine(name: str, model: str, machine: InstalledModels) -> ResolvedClass:
+    from reyn_jupyter.search.embedders.identity import given_path, untrusted_model
+
+    untrusted = None if given_path(model) is None else untrusted_model(model)
+    if untrusted is not None:
+        reason = f"{model} lies in {untrusted}, which is not trusted"
+        hint = "Trust that folder by its reyn.yaml (%reyn trust), or move the model to another one."
+        return ResolvedClass("wrong", name, model, reason, hint)
     if machine.sentence_transformers or (machine.packaged and model == MINI):
         return ResolvedClass("local", name, model, create=partial(_create_local, model, machine))
     if machine.packaged:  # something local is there, but not for this model: that is for the person to decide

@@ -15,11 +15,9 @@ import json
 import os
 import signal
 import socket
-import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
@@ -30,6 +28,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from reyn_jupyter.support.installed_places import installed_path
+from reyn_jupyter.support.programs.program_search import neutral_folder
 
 _PREFIX = struct.Struct(">IQ")  # bytes of the header, bytes of the body
 _MOST_HEADER = 16 << 20
@@ -230,7 +229,6 @@ def _close_channels(channel: socket.socket, life: BinaryIO) -> None:
 
 
 def _spawn(arguments: Sequence[str]) -> _Running:
-    folder = _empty_folder()
     ours, theirs = socket.socketpair()
     life_read, life_write = os.pipe()
     life = os.fdopen(life_write, "wb", buffering=0)
@@ -241,7 +239,7 @@ def _spawn(arguments: Sequence[str]) -> _Running:
             stdout=life_read,
             stderr=subprocess.PIPE,
             env=_environment(),
-            cwd=folder,
+            cwd=neutral_folder(),
             start_new_session=True,
         )
     except BaseException:
@@ -265,21 +263,6 @@ def _environment() -> dict[str, str]:
     # By this the child knows as installed what this process does, for the imports of this package there.
     places = os.pathsep.join(entry for entry in installed_path() if os.pathsep not in entry)
     return {"LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": places} | kept
-
-
-def _empty_folder() -> str:
-    """Return the folder that all children of this user work in, where there is nothing and nobody may write.
-
-    It stays: one that a child removed at its end would be left over by a child that was killed.
-    """
-    folder = Path(tempfile.gettempdir()) / f"reyn-empty-{os.getuid()}"
-    folder.mkdir(mode=0o500, exist_ok=True)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or any(folder.iterdir()):
-        raise OSError(
-            f"{folder} is not this user's own empty folder; remove it, or set TMPDIR to another place"
-        )
-    return str(folder)
 
 
 def _last_words(running: _Running) -> str:

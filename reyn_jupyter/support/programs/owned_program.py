@@ -1,8 +1,9 @@
 """Programs that a session starts and that never outlive it.
 
 Invariants: a program gets the few variables of the environment that most need, and what its caller gives it, never the
-secrets of this process. It is the leader of a process group of its own, which ends as a whole: when the session does,
-and when this process dies, even by SIGKILL. A process that leaves the group (a daemon) is not followed.
+secrets of this process. It works in an empty folder unless its caller names another one, and is not looked for in an
+untrusted folder, see `program_search`. It is the leader of a process group of its own, which ends as a whole: when the
+session does, and when this process dies, even by SIGKILL. A process that leaves the group (a daemon) is not followed.
 
 Between this process and the program stands a small one that holds the end of a pipe. When the other end closes, however
 that comes, it asks the group to end, and kills what is left after `GRACE` seconds. POSIX alone.
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from reyn_jupyter.support.programs.program_search import find_program, neutral_folder, program_environment
 from reyn_jupyter.support.secret import Secret
 
 GRACE = 2.0  # seconds between the request to end and the kill
@@ -96,9 +98,10 @@ class OwnedPrograms:
         """Start a program with pipes to its three streams.
 
         Args:
-            argv: the program and its arguments; no shell reads them.
+            argv: the program and its arguments; no shell reads them. A command is looked for in PATH, but not in
+                untrusted folders, see `program_search`.
             env: variables beside HOME, LANG, PATH and the like; a secret stands in this environment alone.
-            cwd: the folder that it works in.
+            cwd: the folder that it works in; an empty one when None.
 
         Returns:
             The program. One that cannot be started ends at once, and says why on its standard error.
@@ -109,23 +112,25 @@ class OwnedPrograms:
         own = {
             name: each.reveal() if isinstance(each, Secret) else each for name, each in (env or {}).items()
         }
+        variables = {name: os.environ[name] for name in _KEPT if name in os.environ} | own
+        environment = program_environment(argv, variables, cwd)
+        program = find_program(argv[0], environment["PATH"]) or argv[0]
         reading, writing = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-S", "-c", _WARDEN, str(reading), *argv,
+                sys.executable, "-I", "-S", "-c", _WARDEN, str(reading), program, *argv[1:],
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-                env={name: os.environ[name] for name in _KEPT if name in os.environ} | own,
-                cwd=cwd, pass_fds=(reading,), start_new_session=True,
+                env=environment, cwd=cwd or neutral_folder(), pass_fds=(reading,), start_new_session=True,
             )  # fmt: skip
         except BaseException:
             os.close(writing)  # a process that was made all the same ends with it
             raise
         finally:
             os.close(reading)
-        program = OwnedProgram(process, writing)
-        self._programs = {each for each in self._programs if each.process.returncode is None} | {program}
-        _living.add(program)
-        return program
+        owned = OwnedProgram(process, writing)
+        self._programs = {each for each in self._programs if each.process.returncode is None} | {owned}
+        _living.add(owned)
+        return owned
 
     @property
     def is_idle(self) -> bool:

