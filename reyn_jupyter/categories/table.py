@@ -7,6 +7,7 @@ process for SQL (`backends.sql.sql_query`), and stops with the run: cancellation
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import threading
 import zlib
@@ -247,12 +248,11 @@ def _notes(answer: SqlAnswer, masked: Sequence[str]) -> str:
 
 def _infinite_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns with infinite numbers, which records have as null."""
-    import numpy as np
-
     return [
         str(name)
-        for at, name in enumerate(frame.columns)
-        if frame.dtypes.iloc[at].kind == "f" and np.isinf(frame.iloc[:, at].to_numpy()).any()
+        for name, dtype in zip(frame.columns, frame.dtypes, strict=True)
+        if dtype.kind in "fO"
+        and any(type(cell) is float and math.isinf(cell) for cell in frame[name].tolist())
     ]
 
 

@@ -329,7 +329,8 @@ def _plain_words(
         ) from None
     except (duckdb.Error, RuntimeError, ValueError, TypeError, RecursionError) as error:
         message = _words(error)
-        for name in _QUOTED.findall(message.partition("\nCandidate ")[0]):
+        unknown = message.partition("\nCandidate ")[0] if isinstance(error, duckdb.BinderException) else ""
+        for name in _QUOTED.findall(unknown):
             if meant := meant_by(name.strip("^$"), renamed):
                 told = [f"{column} is {described}" for column, described in meant.items()]
                 raise _RefusalError(
@@ -358,8 +359,8 @@ def _database(memory: str, threads: int) -> Any:
         "allow_community_extensions": False,
         "python_enable_replacements": False,
         "python_scan_all_frames": False,
-        "pandas_analyze_sample": 1
-        << 60,  # with fewer rows, what comes later is forced into the type of the first
+        # With fewer rows, later cells are forced into the type of the first ones.
+        "pandas_analyze_sample": 1 << 60,
     }
     connection = duckdb.connect(":memory:", config=settings)
     connection.execute("SET TimeZone = 'UTC'")

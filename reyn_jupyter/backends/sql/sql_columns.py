@@ -16,9 +16,11 @@ from reyn_jupyter.backends.object_summary import is_scalar
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.outputs.frames.records import label_text
 from reyn_jupyter.support.secret_names import secret_name
+from reyn_jupyter.support.text import shorten
 
 _NUMBERED = re.compile(r"(.+)_\d+", re.DOTALL)
 _MOST_LISTED = 20  # columns in one message
+_LONGEST_LABEL = 80  # characters of a label in a message
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def _plain_text(label: Any) -> str:
 def _described(label: Label) -> str:
     kind = "the index" if label.is_index else "the column"
     if type(label.value) is tuple or (type(label.value) is str and _text(label.value)):
-        return f"{kind} {label.value!r}"
+        return f"{kind} {shorten(repr(label.value), _LONGEST_LABEL)}"
     if text := _plain_text(label.value):
         return f"{kind} {text}"
     known = type(label.value) is str or is_scalar(type(label.value))

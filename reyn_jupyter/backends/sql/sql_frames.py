@@ -300,7 +300,7 @@ def _of_cells(cells: list[Any], held: pd.Series[Any] | None = None) -> pd.Series
     kinds = set(map(type, cells)) - {type(None)}
     if kinds & {float, Decimal}:
         # As in pandas, what is not a number is a missing value.
-        cells = [None if type(cell) in (float, Decimal) and cell != cell else cell for cell in cells]
+        cells = [None if _is_nan(cell) else cell for cell in cells]
         kinds = set(map(type, cells)) - {type(None)} or kinds & {float}
     if kinds == {bool}:
         return pd.Series(cells, dtype="boolean" if None in cells else "bool")
@@ -310,7 +310,8 @@ def _of_cells(cells: list[Any], held: pd.Series[Any] | None = None) -> pd.Series
         return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
     if kinds and kinds <= {datetime, pd.Timestamp} and (moments := _moments(cells)) is not None:
         return moments
-    alike = len(kinds) < 2 or kinds <= {date, datetime, pd.Timestamp} or bool(kinds & {list, dict})
+    groups = ({date, datetime, pd.Timestamp}, {timedelta, pd.Timedelta}, {bytes, bytearray})
+    alike = len(kinds) < 2 or any(kinds <= group for group in groups) or bool(kinds & {list, dict})
     if Decimal in kinds and kinds <= {int, Decimal}:
         decimals = [None if cell is None else Decimal(cell) for cell in cells]
         alike = (
@@ -325,21 +326,34 @@ def _of_cells(cells: list[Any], held: pd.Series[Any] | None = None) -> pd.Series
     return held if held is not None and cells is given else pd.Series(cells, dtype=object)
 
 
+def _is_nan(cell: Any) -> bool:
+    if type(cell) is Decimal:
+        return cell.is_nan()
+    return type(cell) is float and cell != cell
+
+
 def _text(cell: Any) -> str:
     return hex(cell) if type(cell) is int and cell.bit_length() >= _MOST_BITS else str(cell)
 
 
 def _moments(cells: list[Any]) -> pd.Series[Any] | None:
-    """Return moments as such, to the nanosecond if they have them; None if only some of them have a time zone."""
+    """Return moments as such, to the nanosecond if they have them.
+
+    Returns:
+        None if only some of them have a time zone, or one is too far away.
+    """
     import pandas as pd
 
-    zoned = {cell.utcoffset() is not None for cell in cells if cell is not None and cell is not pd.NaT}
+    zoned = {cell.utcoffset() is not None for cell in cells if cell is not None}
     if len(zoned) > 1:
         return None
     unit = "ns" if any(getattr(cell, "nanosecond", 0) for cell in cells) else "us"
-    if zoned == {True}:
-        cells = [None if cell is None else cell.astimezone(UTC).replace(tzinfo=None) for cell in cells]
-    moments = pd.Series(cells, dtype=f"datetime64[{unit}]")
+    try:
+        if zoned == {True}:
+            cells = [None if cell is None else cell.astimezone(UTC).replace(tzinfo=None) for cell in cells]
+        moments = pd.Series(cells, dtype=f"datetime64[{unit}]")
+    except (ValueError, OverflowError):
+        return None
     return moments.dt.tz_localize("UTC") if zoned == {True} else moments
 
 

@@ -62,6 +62,8 @@ def test_a_name_of_two_columns_is_refused_with_the_names_to_use(session: reyn.Se
             and "region_1 is the column 'region'" in result.error
         )
         assert '"Region_0" or "region_1"' in result.payload["hint"] and result.fix is None
+    other = ask(session, "SELECT 'region'::INT FROM t")
+    assert "Could not convert" in str(other.error) and "Region_0" not in str(other.error)
     assert ask(session, "SELECT v FROM t").payload == '[{"v":1},{"v":2}]'
     assert ask(session, "SELECT Region_0 AS region FROM t").df["region"].tolist() == ["x", "y"]
     assert ask(session, "SELECT region FROM (SELECT region_1 AS region FROM t)").df["region"].tolist() == [

@@ -23,6 +23,9 @@ from reyn_jupyter.backends.sql.sql_wire import AnswerError, write_answer
 
 WIDE = 2**127 - 1
 FAR = dt.date(9999, 12, 31)
+FIRST, LAST = (
+    pd.Timestamp(f"{day}T01:02:03").as_unit("us").to_pydatetime() for day in ("0001-01-01", "9999-12-31")
+)
 MOMENT = pd.Timestamp("2024-02-03 04:05:06.789012").to_pydatetime()
 # A literal of each type of DuckDB, and its value here. Where it is None, the value is the one of `fetchall`.
 LITERALS: dict[str, Any] = {
@@ -156,6 +159,7 @@ def test_null_in_a_join_and_in_aggregates_is_null_for_the_model(
 def test_nan_beside_null_stays_nan_and_infinities_are_told(session: reyn.Session) -> None:
     result = query(session, "SELECT x FROM (VALUES ('nan'::DOUBLE), (NULL), ('inf'::DOUBLE), (1.5)) v(x)")
     nan, null, infinite, number = result.df["x"].tolist()
+    assert "infinite number in x" in str(result.payload)
     assert nan != nan and null is None and (infinite, number) == (float("inf"), 1.5)
     infinite = query(session, "SELECT 'inf'::DOUBLE AS up, 1.5::DOUBLE AS x")
     assert "infinite number in up" in infinite.payload
@@ -201,6 +205,10 @@ OBJECTS: dict[str, list[Any]] = {
     "texts": ["a\0b", None, "<NA>", ""], "lists": [[1, None], None, []], "records": [{"a": 1, "b": None}],
     "late": [None] * 3000 + [1.5], "late records": [{"a": 1}] * 3000 + [{"a": 1, "b": 2}],
     "late wide": [1] * 3000 + [2**70], "late digits": [Decimal("1.1")] * 3000 + [Decimal("12345.678")],
+    "spans of two kinds": [dt.timedelta(days=1), pd.Timedelta("2 days")], "both bytes": [b"a", bytearray(b"b")],
+    "zones": [MOMENT.replace(tzinfo=dt.timezone(dt.timedelta(hours=-5))), MOMENT.replace(tzinfo=dt.UTC), None],
+    "far": [FIRST, LAST, None],
+    "times west": [dt.time(1, tzinfo=dt.timezone(-dt.timedelta(hours=5)))],
     "nanoseconds": [pd.Timestamp("2024-02-03 00:00:00.123456789"), None],
     "numpy": [np.int64(3), None, np.int64(4)], "missing": [pd.NA, 1, None, float("nan")],
 }  # fmt: skip
@@ -214,6 +222,10 @@ TEXTS: dict[str, tuple[Any, list[Any]]] = {
     "truth and numbers": (pd.Series([True, 2], dtype=object), ["True", "2"]),
     "not floats": (pd.Series([2**53 + 1, 2.5], dtype=object), ["9007199254740993", "2.5"]),
     "too many digits": (pd.Series([Decimal("1e30"), Decimal("1e-30")], dtype=object), ["1E+30", "1E-30"]),
+    "no decimals": (
+        pd.Series([Decimal("sNaN"), Decimal("NaN"), Decimal("1.5"), "x"], dtype=object),
+        [None, None, "1.5", "x"],
+    ),
     "infinite": (pd.Series([Decimal("Infinity"), Decimal("1.1")], dtype=object), ["Infinity", "1.1"]),
 }
 
