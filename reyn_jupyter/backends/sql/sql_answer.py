@@ -40,7 +40,7 @@ def exact_frame(connection: Any, relation: Any, rows: int) -> pd.DataFrame:
 
     Args:
         connection: one of `prepare_answer`. The answer is kept there as a table, since it may be computed only once.
-        relation: as `connection.sql` gives it.
+        relation: a relation of DuckDB.
         rows: how many rows at most.
 
     Returns:

@@ -133,7 +133,7 @@ def listed(phrases: Sequence[str]) -> str:
 
 
 def seem_renamed(names: Collection[str]) -> bool:
-    """Return whether DuckDB may have numbered columns of a file: it has `a` and `a_1`."""
+    """Return whether DuckDB may have numbered columns of a file: it has a name, and the same name with a number."""
     lowered = {name.lower() for name in names}
     return any((found := _NUMBERED.fullmatch(name)) and found[1] in lowered for name in lowered)
 
