@@ -7,6 +7,7 @@ process for SQL (`backends.sql.sql_query`), and stops with the run: cancellation
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import threading
 import zlib
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from reyn_jupyter.backends.object_summary import HIDDEN, is_frame_like
-from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table, holdable
+from reyn_jupyter.backends.sql.sql_columns import Renamed, listed
+from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table, holdable, renamed_in
 from reyn_jupyter.backends.sql.sql_masking import SecretInSourceError, masked_frame, masked_source
 from reyn_jupyter.backends.sql.sql_query import (
     FILE_KINDS,
@@ -47,7 +49,6 @@ T = TypeVar("T")
 LIMIT = 1000
 MOST_ROWS = 100_000
 SECONDS = 120.0
-_MOST_NAMED = 20  # columns in a note
 _TEXT_TYPES = re.compile(r"VARCHAR|BLOB|JSON|STRUCT|MAP|UNION|\[|ENUM")
 _ALIAS = re.compile(r"[^\W\d]\w{0,63}")
 _SCHEMA = {
@@ -234,16 +235,25 @@ def _notes(answer: SqlAnswer, masked: Sequence[str]) -> str:
         notes.append(
             f"the first {rows:,} rows; there are more: aggregate, or raise limit (at most {MOST_ROWS:,})"
         )
+    if infinite := _infinite_columns(answer.frame):
+        notes.append(f"some null stands for an infinite number in {listed(infinite)}")
     if answer.hidden:
-        notes.append(f"named like secrets, and so {HIDDEN} in the query too: {_listed(answer.hidden)}")
+        notes.append(f"named like secrets, and so {HIDDEN} in the query too: {listed(answer.hidden)}")
     if masked:
-        notes.append(f"secrets are masked in the sources: {_listed(masked)}")
+        notes.append(f"secrets are masked in the sources: {listed(masked)}")
+    if answer.renamed:
+        notes.append(f"renamed: {listed(answer.renamed)}")
     return "; ".join(notes)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+def _infinite_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns with infinite numbers, which records have as null."""
+    return [
+        str(name)
+        for name, dtype in zip(frame.columns, frame.dtypes, strict=True)
+        if dtype.kind in "fO"
+        and any(type(cell) is float and math.isinf(cell) for cell in frame[name].tolist())
+    ]
 
 
 async def run_in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
@@ -353,6 +363,11 @@ class _Sources:
         self.masked += (f"{alias}.{column}" for column in covered)
         return frame
 
+    def renamed(self, value: object) -> Renamed:
+        """Return the columns of a value that have other names in SQL, their labels with secrets covered."""
+        mask = str if self._context.actor == "person" else self._context.services.redactor.text
+        return {name: (mask(label), mask(told)) for name, (label, told) in renamed_in(value).items()}
+
     def file(self, alias: str, path: str, opened: ExitStack) -> tuple[str, BinaryIO]:
         """Return the name and the open file of a source. Raises ActionError, WorkspaceError."""
         file = opened.enter_context(self._context.workspace.open_place(path))
@@ -407,7 +422,7 @@ class _Sources:
 
 def _add_table(query: SqlQuery, alias: str, value: object, sources: _Sources, scan: Scan) -> None:
     try:
-        query.add_table(alias, sources.table(alias, value, scan), scan)
+        query.add_table(alias, sources.table(alias, value, scan), scan, sources.renamed(value))
     except NotATableError as error:
         raise ActionError(
             f"The source {alias!r} {error}.",

@@ -291,7 +291,7 @@ class _Walk:
             [tables] = _table_forms
             self.nodes -= tables.count_cells(value)
             return tables.to_records(value) if self.nodes >= 0 else self._spent(f"array({len(value)})")
-        if _belongs(kind, "numpy", "generic") or (kind.__module__ or "").startswith("pandas."):
+        if _belongs(kind, "numpy", "generic") or (kind.__module__ or "").partition(".")[0] == "pandas":
             return self._scalar(value, kind, depth)
         if any("__dataclass_fields__" in base.__dict__ for base in kind.__mro__):
             names = [field.name for field in dataclasses.fields(kind)]

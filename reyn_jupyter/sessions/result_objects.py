@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.backends.object_summary import is_loaded_type
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.record.run_result import NoTableError
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.frames import frame_of_rows
 
@@ -165,6 +167,22 @@ class Result:
         if self.error is not None:
             raise ActionFailedError(self.error, self.code)
         return self._value
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """The result as a new DataFrame: the table of a query, or an array of records.
+
+        Raises:
+            ActionFailedError: the call failed.
+            NoTableError: the result is not a table.
+            BlobNotFoundError, BlobStoreError: the stored result is gone or damaged.
+        """
+        if is_loaded_type(self.value, "pandas", "DataFrame"):
+            frame: pd.DataFrame = self.value.copy()
+            return frame
+        if self.trace is None:
+            raise NoTableError(f"{self.name} gave no table; use .value or .payload")
+        return self.trace.df
 
 
 @dataclass(frozen=True, eq=False, repr=False)

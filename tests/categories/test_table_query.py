@@ -405,8 +405,8 @@ def test_aggregates_equal_those_of_pandas(notebook: Notebook, cells: list[tuple[
 @pytest.mark.parametrize(
     ("frame", "columns", "first"),
     [
-        (pd.DataFrame([[1, 2]], columns=["a", "A"]), ["a", "A_1"], (1, 2)),
-        (pd.DataFrame([[1, 2, 3]], columns=["a", "a", "a_1"]), ["a", "a_2", "a_1"], (1, 2, 3)),
+        (pd.DataFrame([[1, 2]], columns=["a", "A"]), ["a_0", "A_1"], (1, 2)),
+        (pd.DataFrame([[1, 2, 3]], columns=["a", "a", "a_1"]), ["a_0", "a_2", "a_1"], (1, 2, 3)),
         (pd.DataFrame([[1, 2]]), ["0", "1"], (1, 2)),
         (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "x"), ("b", "")])), ["a_x", "b"], (1, 2)),
         (pd.DataFrame([[1, 2]], columns=[None, ""]), ["column_0", "column_1"], (1, 2)),

@@ -23,7 +23,7 @@ from reyn_jupyter.backends.charts.chart_request import (
 )
 from reyn_jupyter.backends.charts.chart_result import ChartResult
 from reyn_jupyter.backends.charts.renderer import chart_child, render, why_not
-from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table
+from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table, renamed_in
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def quick_drawing(rows: object, name: str = "df", mask: Callable[[str], str] = s
         frame = as_table(rows, rows=MOST_POINTS + 1)
     except NotATableError:
         return None
-    if not 1 <= len(frame) <= MOST_POINTS or not 2 <= frame.shape[1] <= _MOST_COLUMNS:
+    # Renamed columns would be others, or none, in the code for Altair.
+    sized = 1 <= len(frame) <= MOST_POINTS and 2 <= frame.shape[1] <= _MOST_COLUMNS
+    if not sized or renamed_in(rows):
         return None
     kinds = {str(column): _kind(frame[column]) for column in frame.columns}
     numbers = [column for column, kind in kinds.items() if kind == "quantitative"]

@@ -12,17 +12,30 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from reyn_jupyter.backends.object_summary import HIDDEN
-from reyn_jupyter.backends.sql.sql_frames import ordinary_cells
+from reyn_jupyter.backends.sql.sql_answer import exact_frame, prepare_answer
+from reyn_jupyter.backends.sql.sql_columns import (
+    Label,
+    Renamed,
+    column_names,
+    distinct_names,
+    listed,
+    meant_by,
+    renamed_columns,
+    seem_renamed,
+    shown_renames,
+    without_number,
+)
 from reyn_jupyter.backends.sql.sql_names import fixed_columns, table_names
 from reyn_jupyter.backends.sql.sql_scans import plan_scans, prepare_planning, quoted, view_of
-from reyn_jupyter.backends.sql.sql_wire import AnswerError, read_frame, write_answer
+from reyn_jupyter.backends.sql.sql_wire import AnswerError, read_casts, read_frame, write_answer
 from reyn_jupyter.support.programs.child_process import ChildMessage, serve
 from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import shorten
@@ -37,6 +50,7 @@ _MISSING_TABLE = re.compile(r"Table with name (.+?) does not exist")
 _LONGEST_MESSAGE = 800  # characters of DuckDB's own words
 _VALUE = re.compile(r"(Could not (?:convert|parse) string )(?:\".*?\"|'.*?')", re.DOTALL)
 _SETTING = re.compile(r"\s*Use \"?SET .*", re.DOTALL)  # advice that nobody may follow here
+_QUOTED = re.compile(r'"((?:[^"]|"")+)"')
 _KEY = r'"([^"\\]+)"\s*:'
 _HINTS = (
     (
@@ -46,6 +60,10 @@ _HINTS = (
     (
         re.compile(r"Function with name \"?(?:getenv|getvariable|current_setting)\b"),
         "SQL sees its sources alone, not the environment or the settings of the process.",
+    ),
+    (
+        re.compile(r"cannot encode str as UTF-8"),
+        "A text holds half a character (a lone surrogate), and SQL has no such text: replace it in the frame first.",
     ),
     (
         re.compile(r"limit of \d+ exceeded|larger than 2\^32"),
@@ -84,6 +102,7 @@ class SqlServer:
         """Make the database of the next query."""
         if self._next is None:
             self._next = _database(self._memory, min(_THREADS, os.cpu_count() or 1))
+            prepare_answer(self._next)
 
     def answer(self, request: ChildMessage) -> ChildMessage:
         """Return what a text is (``check``), which tables it names (``names``), what it reads of its frames (``scan``),
@@ -104,7 +123,10 @@ class SqlServer:
     def _scans(self, header: Any, descriptors: Any) -> ChildMessage:
         (data,) = descriptors
         with _mapped(data) as mapped:
-            samples = [(alias, read_frame(mapped, tuple(place))) for alias, place in header["tables"]]
+            samples = [
+                (alias, read_frame(mapped, tuple(place)), read_casts(mapped, tuple(place)))
+                for alias, place in header["tables"]
+            ]
             try:
                 scans = plan_scans(self._grammar, header["scan"], header["rows"], samples)
             except (
@@ -121,25 +143,32 @@ class SqlServer:
         self.prepare()
         connection, self._next = self._next, None
         hidden: list[str] = []
+        renamed: dict[str, Renamed] = {}
         with closing(connection):
             data, *files = descriptors
             with _mapped(data) as mapped:
-                for alias, place, layout in header["tables"]:
+                for alias, place, layout, names in header["tables"]:
+                    renamed[alias] = names
                     with _plain_words(alias, self._memory):
-                        _register(connection, alias, read_frame(mapped, tuple(place)), layout)
+                        _register(connection, alias, mapped, tuple(place), layout)
                 for (alias, name, reader), descriptor in zip(header["files"], files, strict=True):
                     with _plain_words(name, self._memory, descriptor):
-                        hidden += _load(connection, alias, reader, descriptor)
+                        found, renamed[alias] = _load(connection, alias, reader, descriptor)
+                        hidden += found
                 _shut(connection)
                 with _plain_words(
-                    "the SQL", self._memory, fix=lambda error: fixed_columns(connection, header["sql"], error)
+                    "the SQL",
+                    self._memory,
+                    fix=lambda error: fixed_columns(connection, header["sql"], error),
+                    renamed=renamed,
                 ):
-                    frame, wide = _fetch(connection, header["sql"], header["rows"])
-                    frame = ordinary_cells(frame)
+                    frame, notes = _fetch(connection, header["sql"], header["rows"])
                     columns, pieces = write_answer(frame)
-                for alias, _, layout in header["tables"]:
-                    connection.unregister(_part_of(alias) if layout else alias)
-        return ChildMessage({"columns": columns, "rows": len(frame), "wide": wide, "hidden": hidden}, pieces)
+                for alias, *_ in header["tables"]:  # whichever of both it is
+                    connection.unregister(_part_of(alias))
+                    connection.unregister(alias)
+        told = {"hidden": hidden, "renamed": [*notes, *shown_renames(renamed, frame.columns)]}
+        return ChildMessage({"columns": columns, "rows": len(frame), **told}, pieces)
 
 
 @contextmanager
@@ -154,24 +183,32 @@ def _mapped(descriptor: int) -> Iterator[memoryview]:
         mapped.close()
 
 
-def _register(connection: Any, alias: str, frame: pd.DataFrame, layout: Any) -> None:
+def _register(connection: Any, alias: str, data: memoryview, place: Any, layout: Any) -> None:
     """Make a frame a table; with a layout, one that has columns of nothing where the query reads none."""
-    if not layout:
+    frame, casts = read_frame(data, place), read_casts(data, place)
+    if not layout and not casts:
         connection.register(alias, frame)
         return
     connection.register(_part_of(alias), frame)
-    connection.execute(view_of(alias, _part_of(alias), layout))
+    layout = layout or [(name, None) for name in frame.columns]
+    connection.execute(view_of(alias, _part_of(alias), layout, casts))
 
 
 def _part_of(alias: str) -> str:
     return f"part of {alias}"  # no table of a query is named like this
 
 
-def _load(connection: Any, alias: str, reader: str, descriptor: int) -> list[str]:
-    """Copy a file into a table; what is named like a secret in it is replaced. Returns those columns, as alias.name."""
+def _load(connection: Any, alias: str, reader: str, descriptor: int) -> tuple[list[str], Renamed]:
+    """Copy a file into a table, and replace the values of columns that are named like secrets.
+
+    Returns:
+        Those columns, as alias.name, and the columns whose names are not those of the file.
+    """
     # The descriptor, not the path: whoever swaps the file for a link meanwhile changes nothing.
     table = quoted(alias)
-    connection.execute(f"CREATE TABLE {table} AS FROM {reader.format(repr(f'/dev/fd/{descriptor}'))}")
+    source = reader.format(repr(f"/dev/fd/{descriptor}"))
+    connection.execute(f"CREATE TABLE {table} AS FROM {source}")
+    renamed = _rename_numbered(connection, alias, source)
     relation = connection.table(alias)
     hidden: list[str] = []
     replaced: list[str] = []
@@ -184,7 +221,67 @@ def _load(connection: Any, alias: str, reader: str, descriptor: int) -> list[str
         connection.execute(
             f"CREATE OR REPLACE TABLE {table} AS SELECT * REPLACE ({', '.join(replaced)}) FROM {table}"  # noqa: S608 - quoted
         )
-    return hidden
+    return hidden, renamed
+
+
+def _rename_numbered(connection: Any, alias: str, source: str) -> Renamed:
+    """Rename the columns of a file that DuckDB has numbered, as `sql_columns` names those of a frame.
+
+    DuckDB reads a file with Region and region as Region and region_1, and `region` as Region.
+    """
+    names = connection.table(alias).columns
+    if not seem_renamed(names):
+        return {}
+    given = _names_in_file(connection, source, names)
+    labels = [label or name for label, name in zip(given, names, strict=True)]
+    if column_names(labels) == labels:
+        return {}
+    table = quoted(alias)
+    for at, name in enumerate(names):
+        connection.execute(
+            f"ALTER TABLE {table} RENAME {quoted(name)} TO {quoted(f'column {at} of {alias}')}"
+        )
+    for at, name in enumerate(column_names(labels)):
+        connection.execute(
+            f"ALTER TABLE {table} RENAME {quoted(f'column {at} of {alias}')} TO {quoted(name)}"
+        )
+    return renamed_columns([Label(label) for label in labels])
+
+
+def _names_in_file(connection: Any, source: str, names: list[str]) -> list[str]:
+    """Return the names of a file's columns as the file has them, or those of DuckDB if that cannot be told."""
+    if source.startswith("read_csv("):
+        source = source.replace("header=true", "header=false, all_varchar=true, null_padding=true", 1)
+        first = connection.execute(f"FROM {source} LIMIT 1").fetchone() or ()
+        given = [str(cell or "") for cell in first]
+    elif source.startswith("read_parquet("):
+        schema = source.replace("read_parquet(", "parquet_schema(", 1)
+        given = _top_level(connection.execute(f"SELECT name, num_children FROM {schema}").fetchall())  # noqa: S608 - our own
+    else:
+        objects = source.replace("read_json(", "read_json_objects(", 1)
+        keys = connection.execute(
+            "SELECT keys FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS row "  # noqa: S608 - our own
+            f"FROM {objects}) GROUP BY keys ORDER BY min(row)"
+        ).fetchall()
+        given = list(dict.fromkeys(key for (row,) in keys for key in row or ()))
+        if len(given) != len(names):
+            given = [name if name in given else without_number(name) for name in names]
+    same = len(given) == len(names) and all(
+        name.lower().startswith(label.lower()) for name, label in zip(names, given, strict=True)
+    )
+    return given if same else names
+
+
+def _top_level(schema: list[tuple[str, int | None]]) -> list[str]:
+    """Return the columns of a Parquet schema, whose rows are in the order of a walk: the root, then its children."""
+    found, position = [], 1
+    while position < len(schema):
+        found.append(schema[position][0])
+        below = 1
+        while below:
+            below += (schema[position][1] or 0) - 1
+            position += 1
+    return found
 
 
 def _names_a_secret(kind: Any) -> bool:
@@ -215,6 +312,7 @@ def _plain_words(
     memory: str,
     descriptor: int | None = None,
     fix: Callable[[str], str | None] = lambda error: None,
+    renamed: Mapping[str, Renamed] = MappingProxyType({}),
 ) -> Iterator[None]:
     """DuckDB's refusals become answers; `fix` gives the statement that was meant, from DuckDB's words."""
     try:
@@ -226,9 +324,19 @@ def _plain_words(
             spent=True,
         ) from None
     except AnswerError as error:
-        raise _RefusalError(str(error), hint="Select fewer columns, or cut long texts with left().") from None
+        raise _RefusalError(
+            str(error), hint=error.hint or "Select fewer columns, or cut long texts with left()."
+        ) from None
     except (duckdb.Error, RuntimeError, ValueError, TypeError, RecursionError) as error:
         message = _words(error)
+        unknown = message.partition("\nCandidate ")[0] if isinstance(error, duckdb.BinderException) else ""
+        for name in _QUOTED.findall(unknown):
+            if meant := meant_by(name.strip("^$"), renamed):
+                told = [f"{column} is {described}" for column, described in meant.items()]
+                raise _RefusalError(
+                    f"no column is called {name!r} here, since names in SQL have no case: {listed(told)}",
+                    hint=f"Write {' or '.join(map(quoted, list(meant)[:5]))}.",
+                ) from None
         missing = _MISSING_TABLE.search(message)
         text = message
         if descriptor is not None:  # an error that quotes a file's line may quote what would have been hidden
@@ -251,6 +359,8 @@ def _database(memory: str, threads: int) -> Any:
         "allow_community_extensions": False,
         "python_enable_replacements": False,
         "python_scan_all_frames": False,
+        # With fewer rows, later cells are forced into the type of the first ones.
+        "pandas_analyze_sample": 1 << 60,
     }
     connection = duckdb.connect(":memory:", config=settings)
     connection.execute("SET TimeZone = 'UTC'")
@@ -279,20 +389,17 @@ def _only_reads(connection: Any, sql: str) -> str:
     )
 
 
-def _fetch(connection: Any, sql: str, rows: int) -> tuple[pd.DataFrame, list[int]]:
-    """Return the first rows, and which columns are integers of 128 bits, fetched as text."""
+def _fetch(connection: Any, sql: str, rows: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return the first rows, and a phrase for each column that had to be renamed."""
     if _only_reads(connection, sql) == "EXPLAIN":
         return connection.execute(sql).df(), []
     relation = connection.sql(sql)
     if relation is None:
         raise _RefusalError("it gives no rows")
-    # pandas has no 128-bit integers, and DuckDB would round them to floats: sums of integers are such.
-    wide = [at for at, column in enumerate(relation.types) if str(column) in ("HUGEINT", "UHUGEINT")]
-    if wide:
-        chosen = [f"#{at + 1}{'::VARCHAR' if at in wide else ''}" for at in range(len(relation.types))]
-        named = zip(chosen, relation.columns, strict=True)
-        relation = relation.project(", ".join(f"{column} AS {quoted(name)}" for column, name in named))
-    return relation.limit(rows).df(), wide
+    names, phrases = distinct_names(relation.columns)
+    frame = exact_frame(connection, relation, rows)
+    frame.columns = names
+    return frame, phrases
 
 
 def _words(error: Exception) -> str:

@@ -6,8 +6,8 @@ type's name. Every column has a distinct text name. A frame of the caller is nev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import date, datetime, time, timedelta
+from collections.abc import Collection
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -17,8 +17,11 @@ from reyn_jupyter.backends.object_summary import (
     dtype_text,
     is_frame_like,
     is_known_dtype,
+    is_loaded_type,
     without_attrs,
 )
+from reyn_jupyter.backends.sql.sql_columns import Label, Renamed, column_names, field_names, renamed_columns
+from reyn_jupyter.backends.sql.sql_wire import decimal_size
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.support.frames import frame_of_rows
 from reyn_jupyter.support.secret_names import secret_name
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({
     type(None), bool, int, float, str, bytes, bytearray, Decimal, date, datetime, time, timedelta, UUID,
 })  # fmt: skip
+_MOST_DIGITS = 38  # of DuckDB's DECIMAL
+_MOST_BITS = 10_000  # of a whole number; of many more Python writes no decimals
 _DEEPEST = 20  # levels of lists and dicts in a cell
 
 
@@ -60,7 +65,7 @@ def as_table(value: object, without: Collection[str] = (), rows: int | None = No
         value: a DataFrame, Series or ndarray (at most two dimensions); records as a list of dicts; a list of
             scalars (the column ``value``); a dict of equally long lists.
         without: names of columns to leave out. One stays where these are all, which keeps the number of rows.
-        rows: most rows.
+        rows: how many rows are read. If cells are nested, all rows are returned nevertheless.
 
     Returns:
         A new frame. A named index comes first, as columns; a nameless one is left out.
@@ -70,12 +75,60 @@ def as_table(value: object, without: Collection[str] = (), rows: int | None = No
     """
     import pandas as pd
 
-    frame = _with_index(_raw(value).iloc[:rows])
+    frame = _with_index(_raw(value))
     if frame.shape[1] == 0:
         raise NotATableError("has no columns")
-    names = _distinct([_name(label, at) for at, label in enumerate(frame.columns.tolist())])
+    names = column_names(frame.columns.tolist())
     read = [at for at, name in enumerate(names) if name not in without] or [_cheapest(frame)]
-    return pd.DataFrame({names[at]: _readable(frame.iloc[:, at]) for at in read}, copy=False)
+    # The type of a column of objects is that of all its cells, whatever rows are read.
+    columns = {at: _readable(frame.iloc[:, at]) for at in read if _has_mixed_cells(frame.iloc[:, at].dtype)}
+    if any(map(_has_nested_cells, columns.values())):  # DuckDB finds their type
+        rows = None
+    first = {
+        names[at]: _first_rows(columns[at], rows) if at in columns else _readable(frame.iloc[:rows, at])
+        for at in read
+    }
+    return pd.DataFrame(first, copy=False)
+
+
+def _has_mixed_cells(dtype: Any) -> bool:
+    import pandas as pd
+
+    return _holds_objects(dtype) or isinstance(dtype, pd.CategoricalDtype) or hasattr(dtype, "pyarrow_dtype")
+
+
+def _has_nested_cells(column: pd.Series[Any]) -> bool:
+    return _holds_objects(column.dtype) and not {list, dict}.isdisjoint(map(type, column.tolist()))
+
+
+def _first_rows(column: pd.Series[Any], rows: int | None) -> pd.Series[Any]:
+    import pandas as pd
+
+    first = column.iloc[:rows]
+    if len(first) < len(column) and _holds_objects(column.dtype) and first.isna().all():
+        texts = str in set(map(type, column.tolist()))
+        return first.astype(pd.StringDtype("python")) if texts else first
+    return first
+
+
+def renamed_in(value: object) -> Renamed:
+    """Return the columns of a tabular value whose names in SQL are not their labels."""
+    import pandas as pd
+
+    table: Any = value
+    if type(value) is list and value and all(type(row) is dict for row in value):
+        return renamed_columns([Label(key) for key in dict.fromkeys(key for row in value for key in row)])
+    if type(value) is dict:
+        return renamed_columns([Label(key) for key in value])
+    if type(value) is pd.Series:
+        columns = ["value" if table.name is None else table.name]
+    elif is_loaded_type(value, "pandas", "DataFrame"):
+        columns = table.columns.tolist()
+    else:
+        return {}
+    return renamed_columns(
+        [*(Label(name, is_index=True) for name in _level_names(table.index)), *map(Label, columns)]
+    )
 
 
 def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
@@ -84,10 +137,10 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     index: Any = frame.index
-    if all(name is None for name in index.names):
+    labels = _level_names(index)
+    if not labels:
         return frame
     several = index.nlevels > 1
-    labels = [f"level_{at}" if name is None else name for at, name in enumerate(index.names)]
     levels = [index.get_level_values(at) if several else index for at in range(index.nlevels)]
     first = [
         pd.Series(level.to_numpy(), dtype=object) if _holds_objects(level.dtype) else pd.Series(level.array)
@@ -98,6 +151,13 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     columns = np.empty(len(labels) + frame.shape[1], dtype=object)
     columns[:] = [*labels, *frame.columns.tolist()]
     return joined.set_axis(pd.Index(columns, dtype=object, tupleize_cols=False), axis=1)
+
+
+def _level_names(index: Any) -> list[Any]:
+    """Return the names of an index's levels, none for an index without a name."""
+    if all(name is None for name in index.names):
+        return []
+    return [f"level_{at}" if name is None else name for at, name in enumerate(index.names)]
 
 
 def _cheapest(frame: pd.DataFrame) -> int:
@@ -166,7 +226,7 @@ def _are_columns(values: list[Any]) -> bool:
 
 
 def _readable(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column in a type that DuckDB knows: what it does not know becomes text."""
+    """Return a column in a type that DuckDB reads as it is; what DuckDB has no type for becomes text."""
     import numpy as np
     import pandas as pd
 
@@ -178,15 +238,43 @@ def _readable(column: pd.Series[Any]) -> pd.Series[Any]:
         )
     if isinstance(dtype, pd.SparseDtype):
         return _readable(pd.Series(plain.to_numpy()))
-    if isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype) or dtype.kind == "c":
-        missing = plain.isna()
-        texts = [None if gone else str(item) for item, gone in zip(plain, missing, strict=True)]
-        return pd.Series(texts, dtype=object)
     if isinstance(dtype, pd.CategoricalDtype):
         inner = dtype.categories.dtype
-        ready = isinstance(inner, pd.StringDtype) or (isinstance(inner, np.dtype) and inner.kind in "biufM")
-        return plain if ready else _readable(plain.astype(inner))
-    return _plain_objects(plain) if _holds_objects(dtype) else plain
+        texts = isinstance(inner, pd.StringDtype) or set(map(type, dtype.categories.tolist())) == {str}
+        if not texts:
+            return _of_cells(plain.astype(object).tolist())
+        return plain.cat.rename_categories(pd.Index(dtype.categories.tolist(), dtype=object))
+    if isinstance(dtype, pd.StringDtype):  # out of Arrow, which the process of SQL may be without
+        return plain if dtype.storage == "python" else plain.astype(pd.StringDtype("python"))
+    if isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype):
+        return _of_cells(plain.tolist())
+    if _holds_objects(dtype):
+        return _of_cells(plain.tolist(), plain)
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _of_arrow(plain)
+    if not isinstance(dtype, np.dtype):
+        return plain
+    if dtype.kind == "c":
+        return _of_cells(plain.astype(object).where(plain.notna(), None).tolist())
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        rounded = plain.astype("float64")
+        exact = (plain.isna() | (rounded.astype(dtype) == plain)).all()
+        return rounded if exact else plain.astype(str).astype(object).where(plain.notna(), None)
+    return plain if dtype.isnative else plain.astype(dtype.newbyteorder("="))
+
+
+def _of_arrow(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column that pandas keeps in Arrow in a type of pandas or NumPy."""
+    dtype: Any = column.dtype
+    if dtype.kind in "biuf" and dtype.itemsize <= 8:
+        letter = {"i": "Int", "u": "UInt", "f": "Float"}.get(dtype.kind)
+        least = 32 if dtype.kind == "f" else 8
+        masked: Any = "boolean" if letter is None else f"{letter}{max(least, dtype.itemsize * 8)}"
+        return column.astype(masked)
+    cells = column.tolist()
+    if str(dtype.pyarrow_dtype).startswith("map<"):
+        cells = [dict(cell) if type(cell) is list else cell for cell in cells]
+    return _of_cells(cells)
 
 
 def _holds_objects(dtype: Any) -> bool:
@@ -195,9 +283,88 @@ def _holds_objects(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def _plain_objects(column: pd.Series[Any]) -> pd.Series[Any]:
-    cells = column.tolist()
-    return column if set(map(type, cells)) <= _PLAIN else _objects(cells)
+def _of_cells(cells: list[Any], held: pd.Series[Any] | None = None) -> pd.Series[Any]:
+    """Return a column with one type for all its cells.
+
+    Cells of several kinds, and numbers that no type of SQL holds exactly, become texts.
+
+    Args:
+        cells: the cells.
+        held: the same cells as a column of objects, which is returned if it can stay as it is.
+    """
+    import pandas as pd
+
+    given = cells
+    if not set(map(type, cells)) <= _PLAIN:
+        cells = [_plain_cell(cell, _DEEPEST) for cell in cells]
+    kinds = set(map(type, cells)) - {type(None)}
+    if kinds & {float, Decimal}:
+        # As in pandas, what is not a number is a missing value.
+        cells = [None if _is_nan(cell) else cell for cell in cells]
+        kinds = set(map(type, cells)) - {type(None)} or kinds & {float}
+    if kinds == {bool}:
+        return pd.Series(cells, dtype="boolean" if None in cells else "bool")
+    if kinds == {int} and all(cell is None or -(2**63) <= cell < 2**63 for cell in cells):
+        return pd.Series(cells, dtype="Int64" if None in cells else "int64")
+    if float in kinds and _are_floats(cells):
+        return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
+    if kinds and kinds <= {datetime, pd.Timestamp} and (moments := _moments(cells)) is not None:
+        return moments
+    groups = ({date, datetime, pd.Timestamp}, {timedelta, pd.Timedelta}, {bytes, bytearray})
+    alike = len(kinds) < 2 or any(kinds <= group for group in groups) or bool(kinds & {list, dict})
+    if Decimal in kinds and kinds <= {int, Decimal}:
+        decimals = [None if cell is None else Decimal(cell) for cell in cells]
+        alike = (
+            all(cell is None or cell.is_finite() for cell in decimals)
+            and decimal_size(decimals)[0] <= _MOST_DIGITS
+        )
+        cells = decimals if alike else cells
+    if kinds == {int}:
+        alike = all(cell is None or cell.bit_length() < _MOST_BITS for cell in cells)
+    if not alike:
+        cells = [None if cell is None else _text(cell) for cell in cells]
+    return held if held is not None and cells is given else pd.Series(cells, dtype=object)
+
+
+def _is_nan(cell: Any) -> bool:
+    if type(cell) is Decimal:
+        return cell.is_nan()
+    return type(cell) is float and cell != cell
+
+
+def _text(cell: Any) -> str:
+    return hex(cell) if type(cell) is int and cell.bit_length() >= _MOST_BITS else str(cell)
+
+
+def _moments(cells: list[Any]) -> pd.Series[Any] | None:
+    """Return moments as such, to the nanosecond if they have them.
+
+    Returns:
+        None if only some of them have a time zone, or one is too far away.
+    """
+    import pandas as pd
+
+    zoned = {cell.utcoffset() is not None for cell in cells if cell is not None}
+    if len(zoned) > 1:
+        return None
+    unit = "ns" if any(getattr(cell, "nanosecond", 0) for cell in cells) else "us"
+    try:
+        if zoned == {True}:
+            cells = [None if cell is None else cell.astimezone(UTC).replace(tzinfo=None) for cell in cells]
+        moments = pd.Series(cells, dtype=f"datetime64[{unit}]")
+    except (ValueError, OverflowError):
+        return None
+    return moments.dt.tz_localize("UTC") if zoned == {True} else moments
+
+
+def _are_floats(cells: list[Any]) -> bool:
+    """Return whether all cells are floats, or whole numbers that floats hold exactly."""
+    return all(
+        cell is None
+        or type(cell) is float
+        or (type(cell) is int and abs(cell) <= 2**1000 and float(cell) == cell)
+        for cell in cells
+    )
 
 
 def _objects(cells: list[Any]) -> pd.Series[Any]:
@@ -218,7 +385,7 @@ def _plain_cell(cell: Any, depth: int) -> Any:
         return None
     if kind in (pd.Timestamp, pd.Timedelta):
         return cell
-    if kind in (pd.Period, pd.Interval):
+    if kind in (pd.Period, pd.Interval, complex):
         return str(cell)
     if depth:
         if kind in (list, tuple, set, frozenset):
@@ -226,74 +393,10 @@ def _plain_cell(cell: Any, depth: int) -> Any:
         if kind is dict:
             return {
                 name: HIDDEN if secret_name(name) else _plain_cell(item, depth - 1)
-                for name, item in ((_name(key, at), item) for at, (key, item) in enumerate(cell.items()))
+                for name, item in zip(field_names(list(cell)), cell.values(), strict=True)
             }
         if kind is np.ndarray:
             return _plain_cell(cell.tolist(), depth - 1)
     if kind in np.sctypeDict.values() and kind not in (np.void, np.object_):
         return _plain_cell(cell.item(), 0)
     return f"<{type_name(cell)}>"
-
-
-def _name(label: Any, position: int) -> str:
-    if type(label) is str:
-        return label.replace("\0", "").encode("utf-8", "replace").decode() or f"column_{position}"
-    if type(label) is tuple:
-        return "_".join(_name(part, position) for part in label if part != "") or f"column_{position}"
-    named = type(label) in _PLAIN and label is not None and label == label  # NaN, what pandas makes of None
-    return str(label) if named else f"column_{position}"
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Names that differ even when letter case does not count, as in SQL: a, A → a, A_1."""
-    taken = {name.lower() for name in names}
-    used: set[str] = set()
-    result = []
-    for name in names:
-        candidate, number = name, 0
-        while candidate.lower() in used or (number and candidate.lower() in taken):
-            number += 1
-            candidate = f"{name}_{number}"
-        used.add(candidate.lower())
-        result.append(candidate)
-    return result
-
-
-def exact_integers(frame: pd.DataFrame, columns: Sequence[int]) -> pd.DataFrame:
-    """Columns of 128-bit integers, fetched as text, as integers again: int64 where they fit, else Python's own."""
-    import pandas as pd
-
-    for at in columns:
-        values = [None if pd.isna(text) else int(text) for text in frame.iloc[:, at]]
-        fits = all(value is None or -(2**63) <= value < 2**63 for value in values)
-        whole = fits and None not in values
-        dtype: Any = "int64" if whole else "Int64" if fits else object
-        frame = frame.assign(**{frame.columns[at]: pd.Series(values, dtype=dtype, index=frame.index)})
-    return frame
-
-
-def ordinary_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lists instead of arrays, bytes instead of byte arrays, None for what is missing, in columns of objects."""
-    import pandas as pd
-
-    changed = {
-        name: pd.Series([_ordinary(cell) for cell in frame[name]], dtype=object, index=frame.index)
-        for name in frame.columns
-        if _holds_objects(frame[name].dtype)
-    }
-    return frame.assign(**changed) if changed else frame
-
-
-def _ordinary(cell: Any) -> Any:
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(cell, np.ndarray):
-        return [_ordinary(item) for item in cell.tolist()]
-    if isinstance(cell, dict):
-        return {key: _ordinary(item) for key, item in cell.items()}
-    if isinstance(cell, list | tuple):
-        return [_ordinary(item) for item in cell]
-    if isinstance(cell, bytearray):
-        return bytes(cell)
-    return None if cell is pd.NA or cell is pd.NaT else cell

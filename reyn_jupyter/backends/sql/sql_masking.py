@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.files.masked_files import masked_copy, masked_texts
+from reyn_jupyter.backends.sql.sql_columns import column_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,8 @@ def masked_frame(frame: pd.DataFrame, redactor: Redactor) -> tuple[pd.DataFrame,
             changed[name] = pd.Series(
                 [_with_texts(cell, left) for cell in cells], dtype=object, index=frame.index
             )
-    names = dict(zip(frame.columns, masked_texts(list(frame.columns), redactor), strict=True))
+    covered_names = column_names(masked_texts(list(frame.columns), redactor))
+    names = dict(zip(frame.columns, covered_names, strict=True))
     result = frame.assign(**changed) if changed else frame
     if any(name != covered for name, covered in names.items()):
         result = result.rename(columns=names)

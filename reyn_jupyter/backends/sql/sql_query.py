@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from reyn_jupyter.backends.sql.sql_frames import as_table, exact_integers, hide_secrets
+from reyn_jupyter.backends.sql.sql_columns import Renamed
+from reyn_jupyter.backends.sql.sql_frames import as_table, hide_secrets
 from reyn_jupyter.backends.sql.sql_scans import WHOLE, Layout, Scan, read_scans, sample
 from reyn_jupyter.backends.sql.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
 from reyn_jupyter.support.optional_modules import is_importable
@@ -118,11 +119,13 @@ class SqlAnswer:
         frame: the rows, at most as many as were asked for.
         more: whether there were more.
         hidden: the columns of sources whose values were hidden from the query, each after its table and a dot.
+        renamed: a phrase for each column of the answer whose name is not the one that its source or the query gave it.
     """
 
     frame: pd.DataFrame
     more: bool
     hidden: tuple[str, ...]
+    renamed: tuple[str, ...] = ()
 
 
 class SqlQuery:
@@ -147,7 +150,7 @@ class SqlQuery:
         self._speaking = False
         self._data: BinaryIO | None = None
         self._began = 0.0
-        self._tables: list[tuple[str, Place, Layout]] = []
+        self._tables: list[tuple[str, Place, Layout, Renamed]] = []
         self._files: list[tuple[str, str, str]] = []
         self._descriptors: list[int] = []
         self._hidden: list[str] = []
@@ -210,11 +213,20 @@ class SqlQuery:
             self._child.close()
             raise SqlError(f"the plan of its process cannot be read: {error}") from error
 
-    def add_table(self, alias: str, value: object, scan: Scan = WHOLE) -> None:
-        """Make a value a table; see `sql_frames.as_table`. Raises NotATableError, SqlError.
+    def add_table(
+        self, alias: str, value: object, scan: Scan = WHOLE, renamed: Renamed | None = None
+    ) -> None:
+        """Make a value a table; see `sql_frames.as_table`.
 
         Args:
+            alias: the table's name.
+            value: a tabular value.
             scan: the part of it that `run` reads.
+            renamed: the columns whose names in SQL are not their labels; see `sql_frames.renamed_in`.
+
+        Raises:
+            NotATableError: SQL cannot see the value as a table.
+            SqlError: the query was interrupted.
         """
         self._go_on()
         frame, hidden = hide_secrets(as_table(value, scan.left_out, scan.rows))
@@ -223,7 +235,8 @@ class SqlQuery:
             self._data = _nameless_file()
         # One column may be there although it is not read: it holds the rows.
         layout = [(name, None if name in frame else kind) for name, kind in scan.columns]
-        self._tables.append((alias, write_frame(frame, self._data, self._go_on), layout))
+        place = write_frame(frame, self._data, self._go_on)
+        self._tables.append((alias, place, layout, renamed or {}))
 
     def add_file(self, alias: str, name: str, file: BinaryIO) -> None:
         """Make an open file a table.
@@ -269,14 +282,13 @@ class SqlQuery:
         header = answer.header
         try:
             frame = read_answer(header["columns"], header["rows"], bytes(answer.body[0]))
-            wide = [int(at) for at in header["wide"]]
-            frame = exact_integers(frame, wide)
             hidden = tuple(str(name)[:200] for name in header["hidden"])
+            renamed = tuple(str(phrase)[:500] for phrase in header["renamed"])
         except (AnswerError, KeyError, TypeError, ValueError, IndexError) as error:
             self._child.close()
             raise SqlError(f"its answer cannot be read: {error}") from error
         more = len(frame) > limit
-        return SqlAnswer(frame.iloc[:limit], more, (*self._hidden, *hidden))
+        return SqlAnswer(frame.iloc[:limit], more, (*self._hidden, *hidden), renamed)
 
     def _ask(self, request: ChildMessage) -> ChildMessage:
         with self._turn():

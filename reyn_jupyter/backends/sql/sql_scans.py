@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,7 +93,7 @@ def prepare_planning(connection: Any) -> None:
 
 
 def plan_scans(
-    connection: Any, sql: str, rows: int, samples: Sequence[tuple[str, pd.DataFrame]]
+    connection: Any, sql: str, rows: int, samples: Sequence[tuple[str, pd.DataFrame, Mapping[str, str]]]
 ) -> dict[str, Any]:
     """Return what a query reads of its frames, by table, as `read_scans` takes it; nothing where it cannot be said.
 
@@ -101,7 +101,7 @@ def plan_scans(
         connection: one of `prepare_planning`.
         sql: a SELECT.
         rows: how many rows of the answer are fetched.
-        samples: each frame's table and a few of its rows.
+        samples: each frame's table, a few of its rows, and the columns to cast; see `sql_wire.read_casts`.
 
     Raises:
         duckdb.Error: the query cannot be planned.
@@ -115,7 +115,7 @@ def plan_scans(
         read = {name for node in nodes if node["name"] == _SCAN for name in _projections(node)}
         return {
             alias: {"columns": _layout(connection.table(alias), at, read), "rows": most}
-            for at, (alias, _) in enumerate(samples)
+            for at, (alias, _, _) in enumerate(samples)
         }
 
 
@@ -128,15 +128,18 @@ def _layout(table: Any, at: int, read: Collection[str]) -> Layout:
 
 
 @contextmanager
-def _tables(connection: Any, samples: Sequence[tuple[str, pd.DataFrame]]) -> Iterator[None]:
+def _tables(
+    connection: Any, samples: Sequence[tuple[str, pd.DataFrame, Mapping[str, str]]]
+) -> Iterator[None]:
     """Make the tables, over frames whose columns have names by which the plan tells them apart."""
     views = []
     try:
-        for at, (alias, frame) in enumerate(samples):
+        for at, (alias, frame, casts) in enumerate(samples):
             named = frame.set_axis([_column(at, position) for position in range(frame.shape[1])], axis=1)
             connection.register(f"frame {at}", named)
             columns = ", ".join(
-                f"{_column(at, position)} AS {quoted(name)}" for position, name in enumerate(frame.columns)
+                f"{_cast(_column(at, position), casts.get(name))} AS {quoted(name)}"
+                for position, name in enumerate(frame.columns)
             )
             views.append(alias)
             connection.execute(f'CREATE VIEW {quoted(alias)} AS SELECT {columns} FROM "frame {at}"')  # noqa: S608 - quoted
@@ -147,19 +150,26 @@ def _tables(connection: Any, samples: Sequence[tuple[str, pd.DataFrame]]) -> Ite
             connection.unregister(f"frame {at}")
 
 
-def view_of(alias: str, source: str, layout: Layout) -> str:
-    """Return the statement that makes a table of a frame without the columns that are not read.
+def view_of(alias: str, source: str, layout: Layout, casts: Mapping[str, str]) -> str:
+    """Return the statement that makes a table of a frame as it was sent: without the columns that are not read.
 
     Args:
         alias: the table's name.
         source: the name under which the frame is registered.
         layout: the table's columns; those with a type are not in the frame.
+        casts: the columns that were sent as texts, each with its type.
     """
     columns = ", ".join(
-        quoted(name) if kind is None else f"NULL::{_plain_type(kind)} AS {quoted(name)}"
+        f"{_cast(quoted(name), casts.get(name))} AS {quoted(name)}"
+        if kind is None
+        else f"NULL::{_plain_type(kind)} AS {quoted(name)}"
         for name, kind in layout
     )
     return f"CREATE VIEW {quoted(alias)} AS SELECT {columns} FROM {quoted(source)}"  # noqa: S608 - quoted
+
+
+def _cast(column: str, kind: str | None) -> str:
+    return column if kind is None else f"CAST({column} AS {_plain_type(kind)})"
 
 
 def quoted(name: str) -> str:

@@ -26,11 +26,16 @@ _GAP = "\0"  # between the texts of a column; a column that holds it goes anothe
 MOST_BYTES = 256 << 20  # of an answer
 _MOST_MARKED = 64 << 20  # bytes of the cells of one column that are JSON: they take many times that once read
 _FIXED = re.compile(r"[<>|=]?[biufmM]\d{1,2}(?:\[\d{0,6}[a-zA-Z]{1,2}\])?")
+_MASKED = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[48])")
 _ZONED = re.compile(r"datetime64\[(s|ms|us|ns), ([A-Za-z0-9_+:/-]{1,64})\]")
 
 
 class AnswerError(ValueError):
-    """An answer that is none."""
+    """An answer that cannot be carried, or that is damaged; `hint` says what to do next."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 # Frames to the process
@@ -50,13 +55,13 @@ def write_frame(frame: pd.DataFrame, file: BinaryIO, go_on: Callable[[], None]) 
     """
     columns: list[Any] = []
     for at, name in enumerate(frame.columns):
-        column = frame.iloc[:, at]
+        column, cast = _as_texts(frame.iloc[:, at])
         rows = len(column) if _is_fixed(column.dtype) else _PIECE_ROWS
         pieces = []
         for start in range(0, max(1, len(column)), max(1, rows)):
             go_on()
             pieces.append(_write_piece(column.iloc[start : start + rows], file))
-        columns.append((name, pieces))
+        columns.append((name, pieces, cast))
     return _append(file, pickle.dumps((columns, len(frame)), protocol=5))
 
 
@@ -65,8 +70,50 @@ def read_frame(data: memoryview, place: Place) -> pd.DataFrame:
     import pandas as pd
 
     columns, rows = pickle.loads(_at(data, place))  # noqa: S301 - written by the parent, in a file that nobody else has
-    frame = {name: _read_column(data, pieces) for name, pieces in columns}
+    frame = {name: _read_column(data, pieces) for name, pieces, _ in columns}
     return pd.DataFrame(frame, index=range(rows), copy=False)
+
+
+def read_casts(data: memoryview, place: Place) -> dict[str, str]:
+    """Return the columns of a frame that `write_frame` wrote as texts, each with its type in SQL."""
+    columns, _ = pickle.loads(_at(data, place))  # noqa: S301 - as in `read_frame`
+    return {name: cast for name, _, cast in columns if cast}
+
+
+def _as_texts(column: pd.Series[Any]) -> tuple[pd.Series[Any], str]:
+    """Return a column of objects as texts, and the type that SQL reads of them, if DuckDB misreads the objects.
+
+    It fails for 2**128 - 1 beside 0 and for times west of Greenwich, and rounds decimals and whole numbers of very many
+    digits. Other columns are returned as they are, with no type.
+    """
+    import pandas as pd
+
+    if _is_fixed(column.dtype) or column.dtype.kind != "O" or isinstance(column.dtype, pd.CategoricalDtype):
+        return column, ""
+    cells = column.tolist()
+    kinds = set(map(type, cells)) - {type(None)}
+    if kinds == {int}:
+        numbers = [cell for cell in cells if cell is not None]
+        low, high = min(numbers), max(numbers)
+        signed = "HUGEINT" if low >= -(2**127) and high < 2**127 else "BIGNUM"
+        cast = "UHUGEINT" if low >= 0 and 2**127 <= high < 2**128 else signed
+    elif kinds == {Decimal}:
+        cast = "DECIMAL({}, {})".format(*decimal_size(cells))
+    elif kinds == {time} and any(cell is not None and cell.tzinfo is not None for cell in cells):
+        cast = "TIME WITH TIME ZONE"
+    else:
+        return column, ""
+    texts = [None if cell is None else f"{cell:f}" if kinds == {Decimal} else str(cell) for cell in cells]
+    return pd.Series(texts, dtype=object), cast
+
+
+def decimal_size(cells: Sequence[Decimal | None]) -> tuple[int, int]:
+    """Return the digits that hold all finite decimals exactly: in all, and after the point."""
+    whole = scale = 0
+    for cell in cells:
+        _, digits, exponent = Decimal(cell or 0).as_tuple()
+        whole, scale = max(whole, len(digits) + int(exponent)), max(scale, -int(exponent))
+    return max(1, whole + scale), scale
 
 
 def _is_fixed(dtype: Any) -> bool:
@@ -158,12 +205,15 @@ def write_answer(frame: pd.DataFrame) -> tuple[list[dict[str, Any]], list[bytes]
     """Return the columns of an answer, as a header says them, and their bytes.
 
     Raises:
-        AnswerError: they are too many.
+        AnswerError: they are too many, or a cell is of an unknown kind.
     """
     pieces: list[bytes] = []
     columns = []
     for at, name in enumerate(frame.columns):
-        described, parts = _write_cells(frame.iloc[:, at])
+        try:
+            described, parts = _write_cells(frame.iloc[:, at])
+        except AnswerError as error:
+            raise AnswerError(f"in the column {name!r}, {error}", error.hint) from None
         columns.append({"name": str(name), **described, "sizes": [len(part) for part in parts]})
         pieces += parts
         if sum(map(len, pieces)) > MOST_BYTES:
@@ -216,6 +266,12 @@ def _write_cells(column: pd.Series[Any]) -> tuple[dict[str, Any], list[bytes]]:
     if _is_fixed(dtype):
         values = column.to_numpy()
         return {"kind": "fixed", "dtype": values.dtype.str}, [values.tobytes()]
+    if isinstance(column.array, pd.arrays.BooleanArray | pd.arrays.IntegerArray | pd.arrays.FloatingArray):
+        values = column.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+        return {"kind": "masked", "dtype": values.dtype.str}, [
+            values.tobytes(),
+            column.isna().to_numpy().tobytes(),
+        ]
     return _write_objects(column)
 
 
@@ -256,6 +312,14 @@ def _read_cells(column: dict[str, Any], rows: int, parts: Sequence[memoryview]) 
             raise AnswerError("a type of column is none")
         dtype = np.dtype(column["dtype"])
         return pd.Series(np.frombuffer(_exactly(parts[0], rows * dtype.itemsize), dtype).copy())
+    if kind == "masked":
+        if not _MASKED.fullmatch(column["dtype"]):
+            raise AnswerError("a type of column is none")
+        dtype = np.dtype(column["dtype"])
+        held = np.frombuffer(_exactly(parts[0], rows * dtype.itemsize), dtype).copy()
+        missing = np.frombuffer(_exactly(parts[1], rows), "uint8") != 0
+        array = pd.arrays.IntegerArray if dtype.kind in "iu" else pd.arrays.FloatingArray
+        return pd.Series(pd.arrays.BooleanArray(held, missing) if dtype.kind == "b" else array(held, missing))
     cells = _read_texts(parts, rows) if kind == "texts" else _read_marked(parts[0], rows)
     return pd.Series(cells, dtype="str" if column["dtype"] == "str" else object)
 
@@ -292,14 +356,21 @@ def _exactly(part: memoryview, size: int) -> memoryview:
 
 
 def _mark(cell: Any) -> Any:
-    """A cell as JSON; what JSON has no word for becomes an object of one key, its mark."""
+    """A cell as JSON; what JSON has no word for becomes an object of one key, its mark.
+
+    Raises:
+        AnswerError: a cell of an unknown kind: as its text it would be another value.
+    """
+    import numpy as np
     import pandas as pd
 
     if cell is None or type(cell) in (bool, int, str):
         return cell
     if type(cell) is float:
         return cell if cell - cell == 0 else {"number": repr(cell)}
-    if type(cell) is list:
+    if cell is pd.NA or cell is pd.NaT:
+        return None
+    if type(cell) in (list, tuple):
         return [_mark(item) for item in cell]
     if type(cell) is dict:
         return {"pairs": [[_mark(key), _mark(item)] for key, item in cell.items()]}
@@ -312,7 +383,11 @@ def _mark(cell: Any) -> Any:
     mark = next((mark for mark, (kind, _) in _PLAIN.items() if type(cell) is kind), None)
     if mark is not None:
         return {mark: cell.isoformat() if hasattr(cell, "isoformat") else str(cell)}
-    return _mark(cell.item()) if hasattr(cell, "item") else str(cell)
+    if isinstance(cell, np.generic) and type(cell.item()) is not type(cell):
+        return _mark(cell.item())
+    raise AnswerError(
+        f"a cell of the type {type(cell).__name__} cannot be carried", "Cast it: column::VARCHAR."
+    )
 
 
 _PLAIN: dict[str, tuple[type, Callable[[str], Any]]] = {
@@ -347,5 +422,6 @@ def _unmark(cell: Any) -> Any:
 
 
 def _hashable(key: Any) -> Any:
-    key = _unmark(key)
-    return str(key) if isinstance(key, list | dict) else key
+    if type(key := _unmark(key)) in (list, dict):
+        raise AnswerError("a key is nested")  # DuckDB gives such a map as its lists of keys and values
+    return key

@@ -21,6 +21,7 @@ UNIFORM = (
     "Decimal",
     "UUID",
     "Timestamp",
+    "bytes",
 )  # object columns of one of these come back
 _INFINITIES = (("Infinity", float("inf")), ("-Infinity", float("-inf")))
 
@@ -132,5 +133,6 @@ def _encode_objects(values: list[Any]) -> tuple[list[JsonValue], dict[str, list[
 
 
 def _kind_name(kind: type) -> str:
-    known = kind.__module__ in ("datetime", "decimal", "uuid") or kind.__module__.startswith("pandas.")
+    package = kind.__module__.partition(".")[0]
+    known = kind is bytes or package in ("datetime", "decimal", "uuid", "pandas")
     return kind.__name__ if known and kind.__name__ in UNIFORM else "value"

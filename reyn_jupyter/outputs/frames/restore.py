@@ -6,6 +6,7 @@ Invariant: nothing here fails for a column that cannot be given its dtype again;
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
@@ -201,12 +202,13 @@ def _intervals(values: Sequence[JsonValue], spec: dict[str, Any]) -> pd.Interval
     return pd.IntervalIndex.from_arrays(ends[0], ends[1], closed=spec["closed"])
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+_READERS: dict[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "datetime": datetime.fromisoformat,
     "time": time.fromisoformat,
     "Decimal": Decimal,
     "UUID": UUID,
+    "bytes": lambda value: b64decode(value["base64"]),
 }
 
 

@@ -57,6 +57,7 @@ def test_the_chart_follows_from_the_columns(rows: Any, mark: str, said: str) -> 
         pd.DataFrame({"g": ["a", "a"], "v": [1, 2]}),
         pd.DataFrame({"g": ["a", None], "v": [1, 2]}),
         pd.DataFrame({"g": ["a"], "h": ["b"], "v": [1]}),
+        pd.DataFrame({"g": ["a", "b"], "G": [1, 2]}),
         pd.DataFrame({"g": ["a", "b"], "v": [None, None]}),
         pd.DataFrame({"g": ["a"], "v": [True]}),
         pd.DataFrame({"g": [["a"]], "v": [1]}),

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.backends.sql.sql_query import SqlAnswer, SqlError, SqlQuery, sql_child
-from reyn_jupyter.backends.sql.sql_scans import Scan
+from reyn_jupyter.backends.sql.sql_scans import WHOLE, Scan
 from reyn_jupyter.support.programs.child_process import ChildProcess, ChildProcesses
 
 ROWS = 700
@@ -62,7 +62,7 @@ def answer(
             query.check(sql)
             scans = {} if whole else dict(query.scans(sql, FRAMES, limit))
             for alias, frame in FRAMES.items():
-                query.add_table(alias, frame, **({"scan": scans[alias]} if alias in scans else {}))
+                query.add_table(alias, frame, scans.get(alias, WHOLE))
             return query.run(sql, limit), scans
         except SqlError as error:
             return str(error), {}
