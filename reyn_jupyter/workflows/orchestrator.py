@@ -14,14 +14,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.action import Effect, EffectKind
+from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import current_call
 from reyn_jupyter.runtime.call.json_arguments import NoJsonFormError, json_form
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import enumerate_words, shorten
 from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
 from reyn_jupyter.workflows.execution.executor import (
     OWN_RUN,
@@ -33,7 +33,12 @@ from reyn_jupyter.workflows.execution.executor import (
 from reyn_jupyter.workflows.execution.run_file import RunFile
 from reyn_jupyter.workflows.execution.sent_utility import current_sender
 from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step, step_place
-from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
+from reyn_jupyter.workflows.execution.workflow_run import (
+    StepSources,
+    WorkflowRun,
+    as_outputs,
+    unrunnable_status,
+)
 from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
 from reyn_jupyter.workflows.planning.plan import MOST_MISSING_INPUTS, MissingInput, WorkflowPlan
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
 UTILITY = "utility"  # the category whose actions are utilities
 # Actions that fail where there is nothing at their `path`.
 PATH_READERS = frozenset(f"file__{each}" for each in ("read", "list", "glob", "grep", "edit", "delete"))
+_SESSION_READERS = frozenset({"table", "chart"})  # categories whose actions read variables beside files
 
 
 class Orchestrator:
@@ -233,6 +239,7 @@ class Orchestrator:
             is_safe=self._is_safe,
             digest_of=self._digest,
             artifact_paths=self._artifacts,
+            find_sources=self._find_sources,
             judge_again=self._judge_again,
             own_run=lambda step: self._own_run(run_file, step),
             log_of=lambda step: logs.get(step.step_id, ""),
@@ -277,6 +284,42 @@ class Orchestrator:
                 read = (await asyncio.to_thread(prepare_inputs, utility, inputs, workspace)).readable
         effects = [Effect(EffectKind.READ, place) for place in read]
         return await self._context.judge_again(self._called(step), inputs, effects=effects)
+
+    async def _find_sources(self, step: WorkflowStep, inputs: dict[str, Any]) -> StepSources:
+        """Return what a step reads and writes in place, as its call declares it. Raises WorkflowError."""
+        called, utility = self._called(step), self._utility(step)
+        if utility is not None:
+            workspace = self._context.services.workspace
+            prepared = await asyncio.to_thread(prepare_inputs, utility, inputs, workspace)
+            # What is in a folder that it writes in, it may have written itself.
+            own = [each for each in prepared.readable if each in prepared.writable]
+            reads = tuple(each for each in prepared.readable if each not in own)
+            return StepSources(reads, unchecked=enumerate_words([*own, *utility.manifest.needs("host")]))
+        effects = await self._context.effects_of(called, inputs)
+        action = self._action(step)
+        if effects is None or action is None:
+            return StepSources(unchecked=f"what {called} reads", is_open=True)
+        writes = {each.target for each in effects if each.kind.is_path and each.kind is not EffectKind.READ}
+        found = {each.target for each in effects if each.kind is EffectKind.READ} - writes
+        root = self._context.workspace.root
+        reads = tuple(sorted(each for each in found if (root / each).exists()))
+        elsewhere = [
+            "what its command reads" if each.kind is EffectKind.EXEC else each.target
+            for each in effects
+            if not each.kind.is_path and each.kind is not EffectKind.SECRET
+        ]
+        # A reader that names no file, or that takes a variable too, reads something of the session.
+        is_open = bool(found - set(reads)) or (
+            (action.purity is not Purity.PURE and not (reads or writes or elsewhere))
+            or action.name.category in _SESSION_READERS
+        )
+        unchecked = elsewhere or (["what it read in the session"] if is_open else [])
+        return StepSources(
+            reads,
+            tuple(sorted(each for each in writes if (root / each).is_file() or not (root / each).exists())),
+            enumerate_words(list(dict.fromkeys(unchecked))),
+            is_open,
+        )
 
     def _called(self, step: WorkflowStep) -> str:
         """Return the action that a step calls."""
