@@ -39,7 +39,7 @@ from reyn_jupyter.workflows.execution.workflow_run import (
     as_outputs,
     unrunnable_status,
 )
-from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
+from reyn_jupyter.workflows.planning.coverage import ServingAction, cover, input_gap
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
 from reyn_jupyter.workflows.planning.plan import MOST_MISSING_INPUTS, MissingInput, WorkflowPlan
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
@@ -51,6 +51,7 @@ from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inp
 from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
 from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
 from reyn_jupyter.workflows.workflow_library import SKILL
+from reyn_jupyter.workflows.workspace_names import find_file, nearest_files
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
@@ -65,6 +66,7 @@ UTILITY = "utility"  # the category whose actions are utilities
 # Actions that fail where there is nothing at their `path`.
 PATH_READERS = frozenset(f"file__{each}" for each in ("read", "list", "glob", "grep", "edit", "delete"))
 _SESSION_READERS = frozenset({"table", "chart"})  # categories whose actions read variables beside files
+_MOST_TOLD = 3  # missing names for which the nearest ones are looked for
 
 
 class Orchestrator:
@@ -123,6 +125,7 @@ class Orchestrator:
             max_llm_calls=self._library.policy().policy.max_llm_calls,
             known_actions=self._knows,
             serving_actions=self._serving,
+            find_file=lambda name: find_file(self._context, name),
         )
         return await asyncio.to_thread(self._with_missing_inputs, plan)
 
@@ -338,14 +341,19 @@ class Orchestrator:
     def _with_missing_inputs(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with the files that its steps are to read and that are not there.
 
-        A step that waits for another one is left out: what it reads may be made by then. So is a file that the caller
-        may not read without a question: whether it is there is for the step to find out.
+        A step that waits for another one is left out, because what it reads may be made by then. So is a file that the
+        caller may not read without a question: whether it exists is for the step to find out. If a rule made the step,
+        a missing file is a gap: the request names another file than the user thinks.
         """
         missing = tuple(islice(self._missing_inputs(plan), MOST_MISSING_INPUTS))
-        return replace(plan, missing_inputs=missing)
+        by_rule = {step.step_id for step in plan.steps if step.source == "rule"}
+        gaps = tuple(input_gap(each) for each in missing if each.step_id in by_rule)
+        if not gaps:
+            return replace(plan, missing_inputs=missing)
+        return replace(plan, missing_inputs=missing, gaps=(*plan.gaps, *gaps), status="partial-complete")
 
     def _missing_inputs(self, plan: WorkflowPlan) -> Iterator[MissingInput]:
-        workspace = self._context.workspace
+        workspace, told = self._context.workspace, 0
         for step in plan.steps:
             if step.needed_steps:
                 continue
@@ -358,11 +366,18 @@ class Orchestrator:
             else:
                 continue
             for place, text in named.items():
-                with suppress(WorkspaceError):  # it is no path, which the step says itself
+                try:
                     found = workspace.place(text)
-                    if not (workspace.root / found).exists() and self._context.may_read(found):
-                        said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
-                        yield MissingInput(step.step_id, place, said)
+                    if (workspace.root / found).exists() or not self._context.may_read(found):
+                        continue
+                    said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
+                    told += 1
+                    near = nearest_files(self._context, text, found) if told <= _MOST_TOLD else []
+                    if near:
+                        said += f"; the nearest names are {enumerate_words([repr(each) for each in near])}"
+                except WorkspaceError as error:
+                    said = str(error)
+                yield MissingInput(step.step_id, place, said)
 
     def _knows(self, action: str) -> bool:
         catalog, name = self._context.services.catalog(), _parsed(action)
