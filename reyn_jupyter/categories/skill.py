@@ -28,7 +28,7 @@ from reyn_jupyter.runtime.brief_result import in_brief
 from reyn_jupyter.runtime.services import FileChange, Services, ToolContext
 from reyn_jupyter.support.text import tells_to_type
 from reyn_jupyter.workflows.execution.executor import ExecutionEvent
-from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
+from reyn_jupyter.workflows.execution.workflow_run import PARTLY_DONE, WorkflowRun
 from reyn_jupyter.workflows.orchestrator import UTILITY, Orchestrator, with_inputs
 from reyn_jupyter.workflows.planning.plan import read_plan, to_text
 from reyn_jupyter.workflows.utilities.manifest import Utility
@@ -278,7 +278,9 @@ class _Skills:
             run = await orchestrator.run_workflow(plan, _reporter(context, len(plan.steps)))
             if run.exit_code:
                 raise _failure(run)
-            return workflow.result(run, args["artifact"])
+            given = workflow.result(run, args["artifact"])
+            partly = run.status in ("partly_done", "completed_with_skips")
+            return {**given, PARTLY_DONE: run.text.partition("\n")[0]} if partly else given
 
 
 # What is said of a plan or a run in words of ours; everything else may be a program's, or of whoever wrote the plan.

@@ -274,6 +274,17 @@ async def _unjudged(
     return "deny"
 
 
+class EffectsOf(Protocol):
+    """Returns the effects that a call of an action would have, or None if they cannot be known."""
+
+    async def __call__(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect, ...] | None: ...
+
+
+async def _unknown_effects(name: str, arguments: Mapping[str, Any]) -> tuple[Effect, ...] | None:
+    """Return None: There is no run whose actions could be called."""
+    return None
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """One call's surroundings, the second argument of every handler.
@@ -311,6 +322,8 @@ class ToolContext:
         judge_again: say whether what an earlier call of another action gave may be given again, by the rules of now;
             nothing runs and nobody is asked. "ask" where the call only reads, and needs consent by now. `effects` are
             those that the call has besides what its action names before it runs.
+        effects_of: Return the effects that a call of another action would have, or None if they cannot be known;
+            nothing runs.
     """
 
     services: Services
@@ -327,6 +340,7 @@ class ToolContext:
     report: ProgressReport = _unreported
     invoke: Invoke = _uncalled
     judge_again: JudgeAgain = _unjudged
+    effects_of: EffectsOf = _unknown_effects
     came_from: Callable[[str], None] = _unmarked
     advise: Callable[[str], None] = _unadvised
     quotes: Callable[[], bool] = bool

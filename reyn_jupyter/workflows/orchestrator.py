@@ -14,14 +14,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.action import Effect, EffectKind
+from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call.call_scope import current_call
 from reyn_jupyter.runtime.call.json_arguments import NoJsonFormError, json_form
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import enumerate_words, shorten
 from reyn_jupyter.workflows.execution.dry_run import DryRun, dry_run
 from reyn_jupyter.workflows.execution.executor import (
     OWN_RUN,
@@ -33,8 +33,13 @@ from reyn_jupyter.workflows.execution.executor import (
 from reyn_jupyter.workflows.execution.run_file import RunFile
 from reyn_jupyter.workflows.execution.sent_utility import current_sender
 from reyn_jupyter.workflows.execution.step_place import StepPlace, current_step, step_place
-from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun, as_outputs, unrunnable_status
-from reyn_jupyter.workflows.planning.coverage import ServingAction, cover
+from reyn_jupyter.workflows.execution.workflow_run import (
+    StepSources,
+    WorkflowRun,
+    as_outputs,
+    unrunnable_status,
+)
+from reyn_jupyter.workflows.planning.coverage import ServingAction, cover, input_gap
 from reyn_jupyter.workflows.planning.llm_planner import model_asker
 from reyn_jupyter.workflows.planning.plan import MOST_MISSING_INPUTS, MissingInput, WorkflowPlan
 from reyn_jupyter.workflows.planning.policy import EffectivePolicy, PolicyViolation, violations
@@ -46,6 +51,7 @@ from reyn_jupyter.workflows.utilities.protocol import ARTIFACT_PATH, prepare_inp
 from reyn_jupyter.workflows.utilities.schema_values import at, texts_of_format
 from reyn_jupyter.workflows.workflow_error import WORKFLOW_ERROR_CODES, WorkflowError, WorkflowErrorCode
 from reyn_jupyter.workflows.workflow_library import SKILL
+from reyn_jupyter.workflows.workspace_names import find_file, nearest_files
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action
@@ -59,6 +65,8 @@ if TYPE_CHECKING:
 UTILITY = "utility"  # the category whose actions are utilities
 # Actions that fail where there is nothing at their `path`.
 PATH_READERS = frozenset(f"file__{each}" for each in ("read", "list", "glob", "grep", "edit", "delete"))
+_SESSION_READERS = frozenset({"table", "chart"})  # categories whose actions read variables beside files
+_MOST_TOLD = 3  # missing names for which the nearest ones are looked for
 
 
 class Orchestrator:
@@ -117,6 +125,7 @@ class Orchestrator:
             max_llm_calls=self._library.policy().policy.max_llm_calls,
             known_actions=self._knows,
             serving_actions=self._serving,
+            find_file=lambda name: find_file(self._context, name),
         )
         return await asyncio.to_thread(self._with_missing_inputs, plan)
 
@@ -233,6 +242,7 @@ class Orchestrator:
             is_safe=self._is_safe,
             digest_of=self._digest,
             artifact_paths=self._artifacts,
+            find_sources=self._find_sources,
             judge_again=self._judge_again,
             own_run=lambda step: self._own_run(run_file, step),
             log_of=lambda step: logs.get(step.step_id, ""),
@@ -278,6 +288,42 @@ class Orchestrator:
         effects = [Effect(EffectKind.READ, place) for place in read]
         return await self._context.judge_again(self._called(step), inputs, effects=effects)
 
+    async def _find_sources(self, step: WorkflowStep, inputs: dict[str, Any]) -> StepSources:
+        """Return what a step reads and writes in place, as its call declares it. Raises WorkflowError."""
+        called, utility = self._called(step), self._utility(step)
+        if utility is not None:
+            workspace = self._context.services.workspace
+            prepared = await asyncio.to_thread(prepare_inputs, utility, inputs, workspace)
+            # What is in a folder that it writes in, it may have written itself.
+            own = [each for each in prepared.readable if each in prepared.writable]
+            reads = tuple(each for each in prepared.readable if each not in own)
+            return StepSources(reads, unchecked=enumerate_words([*own, *utility.manifest.needs("host")]))
+        effects = await self._context.effects_of(called, inputs)
+        action = self._action(step)
+        if effects is None or action is None:
+            return StepSources(unchecked=f"what {called} reads", is_open=True)
+        writes = {each.target for each in effects if each.kind.is_path and each.kind is not EffectKind.READ}
+        found = {each.target for each in effects if each.kind is EffectKind.READ} - writes
+        root = self._context.workspace.root
+        reads = tuple(sorted(each for each in found if (root / each).exists()))
+        elsewhere = [
+            "what its command reads" if each.kind is EffectKind.EXEC else each.target
+            for each in effects
+            if not each.kind.is_path and each.kind is not EffectKind.SECRET
+        ]
+        # A reader that names no file, or that takes a variable too, reads something of the session.
+        is_open = bool(found - set(reads)) or (
+            (action.purity is not Purity.PURE and not (reads or writes or elsewhere))
+            or action.name.category in _SESSION_READERS
+        )
+        unchecked = elsewhere or (["what it read in the session"] if is_open else [])
+        return StepSources(
+            reads,
+            tuple(sorted(each for each in writes if (root / each).is_file() or not (root / each).exists())),
+            enumerate_words(list(dict.fromkeys(unchecked))),
+            is_open,
+        )
+
     def _called(self, step: WorkflowStep) -> str:
         """Return the action that a step calls."""
         utility = self._utility(step)
@@ -295,14 +341,19 @@ class Orchestrator:
     def _with_missing_inputs(self, plan: WorkflowPlan) -> WorkflowPlan:
         """Return a plan with the files that its steps are to read and that are not there.
 
-        A step that waits for another one is left out: what it reads may be made by then. So is a file that the caller
-        may not read without a question: whether it is there is for the step to find out.
+        A step that waits for another one is left out, because what it reads may be made by then. So is a file that the
+        caller may not read without a question: whether it exists is for the step to find out. If a rule made the step,
+        a missing file is a gap: the request names another file than the user thinks.
         """
         missing = tuple(islice(self._missing_inputs(plan), MOST_MISSING_INPUTS))
-        return replace(plan, missing_inputs=missing)
+        by_rule = {step.step_id for step in plan.steps if step.source == "rule"}
+        gaps = tuple(input_gap(each) for each in missing if each.step_id in by_rule)
+        if not gaps:
+            return replace(plan, missing_inputs=missing)
+        return replace(plan, missing_inputs=missing, gaps=(*plan.gaps, *gaps), status="partial-complete")
 
     def _missing_inputs(self, plan: WorkflowPlan) -> Iterator[MissingInput]:
-        workspace = self._context.workspace
+        workspace, told = self._context.workspace, 0
         for step in plan.steps:
             if step.needed_steps:
                 continue
@@ -315,11 +366,18 @@ class Orchestrator:
             else:
                 continue
             for place, text in named.items():
-                with suppress(WorkspaceError):  # it is no path, which the step says itself
+                try:
                     found = workspace.place(text)
-                    if not (workspace.root / found).exists() and self._context.may_read(found):
-                        said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
-                        yield MissingInput(step.step_id, place, said)
+                    if (workspace.root / found).exists() or not self._context.may_read(found):
+                        continue
+                    said = f"there is no file or folder {shorten(text, 200)!r} in the workspace"
+                    told += 1
+                    near = nearest_files(self._context, text, found) if told <= _MOST_TOLD else []
+                    if near:
+                        said += f"; the nearest names are {enumerate_words([repr(each) for each in near])}"
+                except WorkspaceError as error:
+                    said = str(error)
+                yield MissingInput(step.step_id, place, said)
 
     def _knows(self, action: str) -> bool:
         catalog, name = self._context.services.catalog(), _parsed(action)

@@ -95,6 +95,7 @@ SHOP = (
     'Image.new("RGB", (300, 200), "seagreen").save("shelf.png")\n'
     'zipfile.ZipFile("photos.zip", "w").write("shelf.png")'
 )
+BROKEN_COSTS = 'Path("costs.csv").write_text("amount\\n1\\n", encoding="utf-16")'
 ERRANDS = (
     "unpack photos.zip and make thumbnails of the images, convert sales.csv to Parquet, "
     "and convert about.html to Markdown"
@@ -180,7 +181,9 @@ SCENES = (
     Scene("peers", (*DESK, *PEER, "%reyn peers")),
     Scene("plan", (SHOP, f'%reyn plan "{ERRANDS}"')),
     Scene("dispatch", (SHOP, f'%reyn dispatch "{ERRANDS}"')),
-    Scene("dispatch_fails", (SHOP, '%reyn dispatch "convert sales.csv and costs.csv to Parquet"')),
+    Scene(
+        "dispatch_fails", (SHOP, BROKEN_COSTS, '%reyn dispatch "convert sales.csv and costs.csv to Parquet"')
+    ),
     Scene("gaps", (SHOP, f'%reyn plan "{FOOTAGE}"')),
     Scene("report", ("%load_ext reyn_jupyter", _EVAL)),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render import formatting
@@ -36,6 +37,7 @@ from reyn_jupyter.notebook.render.value_text import Look, is_a, type_name
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.support.text import count
+from reyn_jupyter.workflows.execution.workflow_run import PARTLY_DONE, undone_part
 
 if TYPE_CHECKING:
     from reyn_jupyter.outputs.blob import Blob
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.sessions.result_objects import Inspection, Result
 
 
+_PROGRAMS = ("utility", "skill")  # categories whose results say what was not done
 KINDS = {
     "text": "text",
     "json_array": "JSON array",
@@ -91,7 +94,19 @@ def result_view(result: Result, look: Look) -> View:
         blocks = (*blocks, Notice(look.text(result.hint, 400), "muted"))
     for advice in result.trace.advice if result.trace is not None else ():
         blocks = (*blocks, Notice(look.text(advice, 600), "info"))
-    return View("result", name, (Badge("✓ ok", "good"),), _took(result), blocks, "result.value")
+    undone = _undone(result, look)
+    badge = Badge("partly done", "warn") if undone else Badge("✓ ok", "good")
+    return View("result", name, (badge,), (*undone, *_took(result)), blocks, "result.value")
+
+
+def _undone(result: Result, look: Look) -> tuple[str, ...]:
+    """Return what a utility or a workflow reports as not done."""
+    if result.name.partition("__")[0] not in _PROGRAMS or not isinstance(result.value, Mapping):
+        return ()
+    if said := result.value.get(PARTLY_DONE):
+        return (look.line(str(said), 200),)
+    part = undone_part(result.value)
+    return (f"{part} failed",) if part else ()
 
 
 def _took(result: Result) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render import formatting
@@ -29,14 +29,17 @@ from reyn_jupyter.notebook.render.graph_picture import GraphNode, graph_picture
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.planning.plan import layers, to_mermaid
+from reyn_jupyter.workflows.planning.router import CONTEXT, UNUSED
 from reyn_jupyter.workflows.utilities.manifest import is_capability
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.workflows.plan_run import PlanRun
+    from reyn_jupyter.workflows.execution.workflow_run import WorkflowRun
     from reyn_jupyter.workflows.planning.plan import Gap, MissingInput, WorkflowPlan, WorkflowStep
 
 MOST_DRAWN = 60  # steps; more are a table alone
 _MOST_GAPS = 20
+_FIRST = 3  # facts of the first line
 _NO_INPUT = "input missing"
 _STATUS: dict[str, Tone] = {"complete": "good", "partial-complete": "warn", "unroutable": "bad"}
 
@@ -58,6 +61,7 @@ def plan_view(plan: WorkflowPlan, look: Look) -> View:
         facts.append(count(len(plan.gaps), "gap"))
     if plan.llm_calls:
         facts.append(count(plan.llm_calls, "call") + " of a language model")
+    facts += _unused(plan, look)
     blocks: list[Block] = []
     if plan.steps:
         blocks.append(steps_chart(plan, states, look))
@@ -68,6 +72,18 @@ def plan_view(plan: WorkflowPlan, look: Look) -> View:
         blocks.append(mermaid_fold(plan, look))
     badges = (Badge(plan.status, _STATUS.get(plan.status, "plain")), *_missing_badge(plan))
     return View("plan", f"Plan: {_title(plan, look)}", badges, tuple(facts), tuple(blocks), "plan.as_json()")
+
+
+def _unused(plan: WorkflowPlan, look: Look) -> list[str]:
+    """Return what of the request is in no step or is not there, for the first line."""
+    asked = (gap for gap in plan.gaps if gap.step_id is None or gap.reason == "input_missing")
+    said = [look.line(gap.reason_message, 160) for gap in asked]
+    notes = (
+        note.removeprefix(CONTEXT).removeprefix(UNUSED)
+        for note in plan.notes
+        if note.startswith((CONTEXT, UNUSED))
+    )
+    return [*said[:_FIRST], *(f"not used: {look.line(note, 120)}" for note in notes)][:_FIRST]
 
 
 def steps_chart(plan: WorkflowPlan, states: dict[str, tuple[str, Tone]], look: Look) -> Chart:
@@ -120,7 +136,9 @@ def gap_blocks(gaps: Sequence[Gap], look: Look) -> list[Block]:
             Cell(look.text(gap.reason_message, 400)),
             Cell(gap.priority),
             Cell(gap.step_id) if gap.step_id else missing_cell(),
-            Cell(look.line(gap.proposed_tool_name, 80), face="code"),
+            Cell(look.line(gap.proposed_tool_name, 80), face="code")
+            if gap.proposed_tool_name
+            else missing_cell(),
         )
         for gap in gaps[:_MOST_GAPS]
     )
@@ -205,7 +223,7 @@ def _inputs(inputs: Any) -> str:
 
 
 _RUN_TONES: dict[str, Tone] = {
-    "executed": "good", "preview": "info", "completed_with_skips": "warn", "running": "info",
+    "executed": "good", "preview": "info", "partly_done": "warn", "completed_with_skips": "warn", "running": "info",
     "partial-complete": "warn", "unroutable": "bad", "blocked_by_policy": "bad", "execution_failed": "bad",
     "interrupted": "warn",
 }  # fmt: skip
@@ -225,11 +243,7 @@ def run_view(shown: PlanRun, look: Look) -> View:
     """Return a run of a plan: its steps with their states, what they gave, and what went wrong."""
     run, plan = shown.run, shown.plan
     blocks: list[Block] = [Notice(look.text(run.problem, 2_000), "bad")] if run.problem else []
-    for each in run.steps:
-        if each.error is not None:
-            words = (str(each.error.get(part) or "") for part in ("message", "hint"))
-            said = look.text(" ".join(filter(None, words)), 1_000)
-            blocks.append(Notice(f"{each.step_id} {look.line(each.operation, 80)}: {said}", "bad"))
+    blocks += _step_notices(run, look)
     if plan.steps:
         blocks.append(steps_chart(plan, _run_states(shown), look))
     if run.status in ("interrupted", "execution_failed") and run.run_id:
@@ -247,6 +261,8 @@ def run_view(shown: PlanRun, look: Look) -> View:
         f"plan of {count(len(plan.steps), 'step')}" + (", nothing ran" if preview else f", {done} done"),
         count(len(plan.gaps), "gap") if plan.gaps else "no gaps",
     ]
+    facts = [*(f"{each.undone} failed in {each.step_id}" for each in run.steps if each.undone), *facts]
+    facts += _unused(plan, look)
     if shown.phase in _PHASES:
         facts = [] if shown.phase == "planning" else facts
         facts.insert(0, f"{shown.phase} …")
@@ -265,6 +281,20 @@ def run_view(shown: PlanRun, look: Look) -> View:
     return View(
         "run of a plan", f"Run: {_title(plan, look)}", badges, tuple(facts), tuple(blocks), "run.as_json()"
     )
+
+
+def _step_notices(run: WorkflowRun, look: Look) -> Iterator[Notice]:
+    """Yield what went wrong in steps, and which ones were run again or could not be compared."""
+    for each in run.steps:
+        if each.error is not None:
+            words = (str(each.error.get(part) or "") for part in ("message", "hint"))
+            said = look.text(" ".join(filter(None, words)), 1_000)
+            yield Notice(f"{each.step_id} {look.line(each.operation, 80)}: {said}", "bad")
+        if each.again:
+            yield Notice(f"{each.step_id} was run again, because {look.text(each.again, 600)}.", "info")
+        if each.carried and each.unchecked:
+            said = f"whether {look.text(each.unchecked, 600)} has changed since is not known"
+            yield Notice(f"{each.step_id} was not run again; {said}.", "warn")
 
 
 def _run_states(shown: PlanRun) -> dict[str, tuple[str, Tone]]:

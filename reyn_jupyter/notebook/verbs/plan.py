@@ -11,6 +11,7 @@ from reyn_jupyter.notebook.magic_line.options import Option, Options
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
 from reyn_jupyter.workflows.planning.plan import WorkflowPlan
+from reyn_jupyter.workflows.planning.request_parts import only_quoted
 
 
 class PlanOptions(Options):
@@ -19,9 +20,8 @@ class PlanOptions(Options):
 
 def request_text(context: Context, example: str) -> str:
     """Return the request: the rest of the line, without its quotes, or the cell below. Raises ReynError for none."""
-    text = context.line.strip()
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        text = text[1:-1]
+    line = context.line.strip()
+    text = only_quoted(line) or line
     body = (context.body or "").strip()
     if text and body:
         raise ReynError(

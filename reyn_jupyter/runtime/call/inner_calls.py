@@ -60,6 +60,14 @@ class JudgeWithin(Protocol):
     ) -> Coroutine[Any, Any, FileDecision]: ...
 
 
+class EffectsWithin(Protocol):
+    """Returns the effects of a call by the action's name and its arguments, or None if they cannot be known."""
+
+    def __call__(
+        self, name: str, arguments: Arguments, run: Run, /
+    ) -> Coroutine[Any, Any, tuple[Effect, ...] | None]: ...
+
+
 class NothingRecorded:
     """The record of an inner run in a replay: what only reads runs again, and anything else asks."""
 
@@ -96,6 +104,7 @@ class InnerCalls:
     Args:
         make: makes a call, through the invoker.
         judge: judges an earlier one there.
+        effects: Returns the effects of one there.
         runs: keeps the record.
         run, call, action, arguments: those of the outer call.
         lends: the places for calls at once that the outer call holds, and the keys under which it lends them.
@@ -109,6 +118,7 @@ class InnerCalls:
         self,
         make: CallWithin,
         judge: JudgeWithin,
+        effects: EffectsWithin,
         runs: RunStore,
         run: Run,
         call: str,
@@ -122,6 +132,7 @@ class InnerCalls:
     ) -> None:
         self._make = make
         self._judge = judge
+        self._effects = effects
         self._runs = runs
         self._run = run
         self._call = call
@@ -176,6 +187,12 @@ class InnerCalls:
         run = replace(self._run, actor="workflow")
         run.see(self._run.whole)
         return await self._judge(name, dict(arguments), tuple(effects), run)
+
+    async def effects_of(self, name: str, arguments: Arguments) -> tuple[Effect, ...] | None:
+        """Return the effects of a call, see `ToolContext.effects_of`."""
+        run = replace(self._run, actor="workflow")
+        run.see(self._run.whole)
+        return await self._effects(name, dict(arguments), run)
 
     def next_step(self) -> tuple[Run, int]:
         """Return the inner run, opened now where it is not yet, and the number of its next step.

@@ -472,14 +472,10 @@ class Invoker:
     ) -> FileDecision:
         """Return the rules' word on the result of an earlier call, see `ToolContext.judge_again`; no word is a no."""
         try:
-            action = find(run.snapshot, name)
-            prepared = prepare_call(run.snapshot, action, args, forgive=run.settings.router.forgive).prepared
-            if prepared.invalid:
+            found = await self._unrun(name, args, run)
+            if found is None:
                 return "deny"
-            call = ActionCall("", action.name.text, prepared.args)
-            progress = CallProgress("", RunLog(None), self._services.redactor)
-            context = self._context("", action, run, Reports(given=call.args), progress)
-            judged = await self._judged(call, action, context, run)
+            judged, context = found
             try:
                 context = await with_plan(judged.tool, judged.arguments, context)
             except ActionError as error:
@@ -496,6 +492,34 @@ class Invoker:
                 close_plan(context)
         except Exception:  # noqa: BLE001 - a category's own code; what cannot be judged is not given
             return "deny"
+
+    async def _effects_of(self, name: str, args: Mapping[str, Any], run: Run) -> tuple[Effect, ...] | None:
+        """Return the effects of a call that does not run, see `ToolContext.effects_of`."""
+        try:
+            found = await self._unrun(name, args, run)
+            if found is None:
+                return None
+            judged, context = found
+            context = await with_plan(judged.tool, judged.arguments, context)
+            try:
+                return tuple(judged.tool.effects(judged.arguments, context))
+            finally:
+                close_plan(context)
+        except Exception:  # noqa: BLE001 - a category's own code; then the effects are not known
+            return None
+
+    async def _unrun(
+        self, name: str, args: Mapping[str, Any], run: Run
+    ) -> tuple[JudgedCall, ToolContext] | None:
+        """Return a call that does not run, with its context, or None if its arguments do not fit."""
+        action = find(run.snapshot, name)
+        prepared = prepare_call(run.snapshot, action, args, forgive=run.settings.router.forgive).prepared
+        if prepared.invalid:
+            return None
+        call = ActionCall("", action.name.text, prepared.args)
+        progress = CallProgress("", RunLog(None), self._services.redactor)
+        context = self._context("", action, run, Reports(given=call.args), progress)
+        return await self._judged(call, action, context, run), context
 
     async def _allowed(
         self,
@@ -550,6 +574,7 @@ class Invoker:
         within = InnerCalls(
             self._call_within,
             self._judge_again,
+            self._effects_of,
             self._runs,
             run,
             judged.id,

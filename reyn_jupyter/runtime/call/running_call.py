@@ -89,7 +89,7 @@ class RunningCall:
         self._verdict_of_files = context.file_verdict
         files = self._file_verdict if context.file_verdict is not None else None
         given = replace(context, ask=self.ask, file_verdict=files, invoke=within.invoke,
-                        judge_again=within.judge_again)  # fmt: skip
+                        judge_again=within.judge_again, effects_of=within.effects_of)  # fmt: skip
         ended: RunStatus = "error"
         try:
             async with AsyncExitStack() as held:

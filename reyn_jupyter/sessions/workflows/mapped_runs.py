@@ -18,6 +18,7 @@ from reyn_jupyter.sessions.error_sentence import error_sentence
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
+from reyn_jupyter.workflows.execution.workflow_run import PARTLY_DONE
 from reyn_jupyter.workflows.workflow_library import SKILL
 
 if TYPE_CHECKING:
@@ -47,11 +48,19 @@ class MappedRun:
     run: str = ""
 
     @property
+    def status(self) -> str:
+        """How it ended: "done", "partly done", or the code of its error."""
+        if self.error is not None:
+            return self.code or "failed"
+        is_whole = not isinstance(self.outputs, Mapping) or PARTLY_DONE not in self.outputs
+        return "done" if is_whole else "partly done"
+
+    @property
     def row(self) -> dict[str, Any]:
         """A row of the table: what it gave by name, what is no plain value as JSON."""
         given = self.outputs if isinstance(self.outputs, Mapping) else {"result": self.outputs}
         made = {f"{name}_output" if name in _OWN else name: _plain(value) for name, value in given.items()}
-        own = {"input": self.number, "status": "done" if self.error is None else self.code or "failed"}
+        own = {"input": self.number, "status": self.status}
         return {**own, **({} if self.error is not None else made), "error": self.error, "run": self.run}
 
 
@@ -107,7 +116,13 @@ def table_of(name: str, done: Iterable[MappedRun], note: str = "") -> Table:
     order = ["input", "status", *(key for key in columns if key not in _OWN), "error", "run"]
     rows = tuple({key: row.get(key) for key in order} for row in (each.row for each in ordered))
     failed = sum(each.error is not None for each in ordered)
-    said = f"{count(len(ordered), 'input')}, {failed} failed. {note}".strip()
+    partly = sum(each.status == "partly done" for each in ordered)
+    counted = [
+        count(len(ordered), "input"),
+        f"{failed} failed",
+        *([f"{partly} partly done"] if partly else []),
+    ]
+    said = f"{', '.join(counted)}. {note}".strip()
     return Table("mapped", rows, f"{name} over inputs", said, ordered)
 
 

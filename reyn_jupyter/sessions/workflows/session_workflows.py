@@ -199,8 +199,20 @@ class Workflows:
             plan = read_plan(RunFile(self._parts.root, run_id).read().plan)
         except WorkflowError as error:
             raise WorkflowActionError(error.message, error.hint, error.code) from None
+        if (note := self._changed_workflow(plan)) is not None:
+            plan = replace(plan, notes=(*plan.notes, note))
         given = {"plan": plan.as_json(), "resume": run_id, "force": force}
         return self._execute(plan, given, run_id, on_change)
+
+    def _changed_workflow(self, plan: WorkflowPlan) -> str | None:
+        """Return a note if the workflow that a plan is of has other steps now, or None."""
+        try:
+            now = self._parts.workflows.workflow(plan.plan_id).steps
+        except WorkflowError:  # it is of no workflow, or the file is gone
+            return None
+        if [replace(each, tool=None) for each in plan.steps] == [replace(each, tool=None) for each in now]:
+            return None
+        return f"The workflow {plan.plan_id} has changed since; this run goes on with the steps that it began with."
 
     def map(
         self,

@@ -2,6 +2,8 @@
 
 Invariants: a step begins only after the steps that it needs are done, and after the file of the run says that it is
 under way. Nothing of a plan with gaps runs. A step is tried again only where that is safe, or where the plan says so.
+A result of an earlier start is used only if what its step read is still the same, or if that cannot be known, which is
+reported.
 After a failure that counts no further step begins; those under way come to their end. Whatever ends a run, its file
 says how.
 Source: the architecture of utilities and skills, 4 "workflow-executor".
@@ -20,13 +22,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
 from reyn_jupyter.support.text import enumerate_words, shorten
-from reyn_jupyter.workflows.execution.run_file import LOST, RUNS, STATE, RunFile, StoredRun, encode_json
+from reyn_jupyter.workflows.execution.run_file import (
+    LOST,
+    RUNS,
+    STATE,
+    RunFile,
+    StoredRun,
+    StoredStep,
+    encode_json,
+)
 from reyn_jupyter.workflows.execution.summary import missing_operations, summary_text
 from reyn_jupyter.workflows.execution.workflow_run import (
     UNDER_WAY,
     StepArtifact,
     StepAttempt,
     StepRun,
+    StepSources,
     WorkflowRun,
     WorkflowRunStatus,
     unrunnable_status,
@@ -39,6 +50,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 CallStep = Callable[[WorkflowStep, dict[str, Any], float], Awaitable[Mapping[str, Any]]]
+FindSources = Callable[[WorkflowStep, dict[str, Any]], Awaitable[StepSources]]
 JudgeStep = Callable[[WorkflowStep, dict[str, Any]], Awaitable[Literal["allow", "ask", "deny"]]]
 FIRST_WAIT = (
     0.5  # the bound of the first wait before a step is tried again, in seconds; it doubles from there
@@ -47,7 +59,12 @@ LONGEST_WAIT = 20.0
 OWN_RUN = "run_id"  # of the details of a failure: the run of its own that a step had begun
 WORKER_LOST = "worker_lost"  # the kind of a failure: the worker that a step was sent to is gone
 _REPEATABLE = ("tool_failed", "tool_timeout", "tool_invalid_output", "llm_error")
+_MOST_PATHS = 5  # in a message
 _LONGEST_MESSAGE = 2_000  # characters of an error
+
+
+async def _no_sources(step: WorkflowStep, inputs: dict[str, Any]) -> StepSources:
+    return StepSources()
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,7 @@ async def execute_plan(
     is_safe: Callable[[WorkflowStep], bool] = lambda step: False,
     digest_of: Callable[[WorkflowStep], str] = lambda step: "",
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]] = lambda step, outputs: (),
+    find_sources: FindSources = _no_sources,
     judge_again: JudgeStep | None = None,
     own_run: Callable[[WorkflowStep], RunFile | None] = lambda step: None,
     log_of: Callable[[WorkflowStep], str] = lambda step: "",
@@ -113,6 +131,8 @@ async def execute_plan(
         is_safe: whether what serves a step may run twice without harm.
         digest_of: the digest of what serves a step. With another one a step that was done is run again.
         artifact_paths: the files that a step made, from the root of the workspace, by its outputs.
+        find_sources: Returns what a step reads and writes with its inputs. It raises `WorkflowError` if that cannot be
+            found any more.
         judge_again: says whether what a step gave before may be given again, with its inputs; None lets all of it.
         own_run: the file of the run that a step has of its own; None for a step that has none. Called again, such a
             step goes on with that run, which does nothing twice and judges each of its steps anew, as long as its file
@@ -142,6 +162,7 @@ async def execute_plan(
     execution.call_step, execution.on_event = call_step, on_event
     execution.is_safe, execution.digest_of, execution.artifact_paths = is_safe, digest_of, artifact_paths
     execution.judge_again, execution.own_run, execution.force = judge_again, own_run, force
+    execution.find_sources = find_sources
     execution.log_of = log_of
     return await execution.run(resume)
 
@@ -181,6 +202,7 @@ class _Execution:
     is_safe: Callable[[WorkflowStep], bool]
     digest_of: Callable[[WorkflowStep], str]
     artifact_paths: Callable[[WorkflowStep, Mapping[str, Any]], Sequence[str]]
+    find_sources: FindSources
     judge_again: JudgeStep | None
     own_run: Callable[[WorkflowStep], RunFile | None]
     log_of: Callable[[WorkflowStep], str]
@@ -192,6 +214,8 @@ class _Execution:
         self.states = {step.step_id: StepRun.of(step) for step in plan.steps}
         self.outputs: dict[str, Mapping[str, Any]] = {}
         self.earlier: StoredRun | None = None
+        self.again: dict[str, str] = {}  # why steps that were done are run again
+        self.stale: set[str] = set()  # of these, the ones that take what needs them along
         self.problem = ""
         self.stopped = False  # no further step begins
         self.loop = asyncio.get_running_loop()
@@ -315,14 +339,21 @@ class _Execution:
         except (WorkflowError, TypeError, ValueError) as error:
             self._failed(step, _as_workflow_error(error, "validation"))
             return
-        self._set(step, status="running", inputs=inputs, tool_digest=self.digest_of(step))
+        self._set(
+            step,
+            status="running",
+            inputs=inputs,
+            tool_digest=self.digest_of(step),
+            again=self.again.get(step.step_id, ""),
+        )
         if not self._write(step):
             self._set(step, status="not_run", reason=self.problem)
             return
         self._tell("step_started", step)
         try:
+            sources = await self._note_sources(step, inputs)
             outputs = await self._call_with_retries(step, inputs)
-            await self._keep(step, outputs)
+            await self._keep(step, outputs, sources.writes)
         except asyncio.CancelledError:
             if self.states[step.step_id].status == "running":
                 self._set(step, status="interrupted")
@@ -343,8 +374,15 @@ class _Execution:
         own_run = self.own_run(step)
         if own_run is not None and own_run.exists:
             return False
-        served = (stored.operation, stored.tool_digest, stored.inputs_digest)
-        if served != (step.operation, self.digest_of(step), self.run_file.inputs_digest(inputs)):
+        if (stored.operation, stored.tool_digest) != (step.operation, self.digest_of(step)):
+            self.again[step.step_id] = f"{step.tool or step.operation} has changed"
+            return False
+        if stored.inputs_digest != self.run_file.inputs_digest(inputs):
+            self.again[step.step_id] = "its inputs have changed"
+            return False
+        if why := await self._why_stale(step, stored, inputs, self.run_file):
+            self.again[step.step_id] = why
+            self.stale.add(step.step_id)
             return False
         if own_run is not None:  # without its record nothing judges its steps anew, so its result is not used
             if self.force or self._may_repeat(step):
@@ -366,12 +404,15 @@ class _Execution:
                 "permission_denied",
             )
         outputs = await self.run_file.outputs_of(stored)
-        if outputs is None or not await self._has_artifacts(self.run_file, stored.artifacts):
+        changed = await self._changed(self.run_file, (*stored.artifacts, *stored.writes))
+        if outputs is None or changed:
             if self.force or self._may_repeat(step):
+                self.again[step.step_id] = f"{_listed(changed or ['its result'])} is not as it was"
                 return False
+            lost = f" ({_listed(changed)})" if changed else ""
             raise WorkflowError(
-                "it was done before, but what it gave is no longer there whole, and nothing says that running it "
-                "twice is safe.",
+                f"it was done before, but what it gave is no longer there whole{lost}, and nothing says that "
+                "running it twice is safe.",
                 "Resume with force to run it again.",
                 "validation",
             )
@@ -382,16 +423,58 @@ class _Execution:
             inputs=inputs,
             outputs=outputs,
             artifacts=stored.artifacts,
+            reads=stored.reads or (),
+            writes=stored.writes,
+            unchecked=stored.unchecked,
             tool_digest=stored.tool_digest,
             carried=True,
         )
         return True
 
-    async def _has_artifacts(self, run_file: RunFile, artifacts: Sequence[StepArtifact]) -> bool:
-        """Return whether what a step made lies there as it made it, read beside the loop for as long as this waits."""
+    async def _why_stale(
+        self, step: WorkflowStep, stored: StoredStep, inputs: dict[str, Any], run_file: RunFile
+    ) -> str:
+        """Return why a step that was done may give something else now, or "" if what it read is the same."""
+        if before := [each for each in step.needed_steps if each in self.stale]:
+            return f"{enumerate_words(before)} {'was' if len(before) == 1 else 'were'} run again"
+        if self.own_run(step) is not None:
+            return ""  # it goes on with its own run, which compares what its steps read
+        try:
+            sources = await self.find_sources(step, inputs)
+        except (WorkflowError, OSError) as error:
+            return f"what it read is not there as it was: {error}"
+        reads = {each.path: each for each in stored.reads or ()}
+        if gone := sorted(reads.keys() ^ set(sources.reads)):
+            changed: Sequence[str] = gone
+        else:
+            changed = await self._changed(run_file, [each for each in reads.values() if each.sha256])
+        if changed:
+            return f"{_listed(changed)} {'has' if len(changed) == 1 else 'have'} changed since"
+        if self.is_safe(step) and (sources.is_open or not all(each.sha256 for each in reads.values())):
+            return "what it reads cannot be compared"
+        return ""
+
+    async def _note_sources(self, step: WorkflowStep, inputs: dict[str, Any]) -> StepSources:
+        """Keep what a step reads as it is before it runs, and return it."""
+        if self.run_file is None or self.own_run(step) is not None:
+            return StepSources()
+        try:
+            sources = await self.find_sources(step, inputs)
+        except (WorkflowError, OSError):  # its call says what is wrong
+            return StepSources()
+        reads = await asyncio.to_thread(self.run_file.artifacts, sources.reads)
+        unread = [each.path for each in reads if not each.sha256]
+        unchecked = enumerate_words([*filter(None, [sources.unchecked]), *unread[:_MOST_PATHS]])
+        self._set(step, reads=reads, unchecked=unchecked)
+        return sources
+
+    async def _changed(self, run_file: RunFile, artifacts: Sequence[StepArtifact]) -> tuple[str, ...]:
+        """Return the files of a step that are not as it made or read them, read beside the loop while this waits."""
+        stored = self.earlier.steps.values() if self.earlier is not None else ()
+        own = {(each.path, each.sha256) for step in stored for each in (*step.artifacts, *step.writes)}
         over = threading.Event()
         try:
-            return await asyncio.to_thread(run_file.has_artifacts, artifacts, over.is_set)
+            return await asyncio.to_thread(run_file.changed, artifacts, over.is_set, own)
         finally:
             over.set()
 
@@ -440,8 +523,12 @@ class _Execution:
         attempted()
         return outputs
 
-    async def _keep(self, step: WorkflowStep, outputs: dict[str, Any]) -> None:
-        """Record that a step is done. An interrupt meanwhile waits until that is on the disk."""
+    async def _keep(self, step: WorkflowStep, outputs: dict[str, Any], written: Sequence[str]) -> None:
+        """Record that a step is done. An interrupt meanwhile waits until that is on the disk.
+
+        Args:
+            written: The files that it wrote in place.
+        """
 
         async def keep() -> None:
             artifacts: tuple[StepArtifact, ...] = ()
@@ -449,6 +536,9 @@ class _Execution:
             if self.run_file is not None:
                 if paths := self.artifact_paths(step, outputs):
                     artifacts = await asyncio.to_thread(self.run_file.artifacts, paths)
+                if written:
+                    writes = await asyncio.to_thread(self.run_file.artifacts, written)
+                    self._set(step, writes=tuple(each for each in writes if each.sha256))
                 try:
                     blob = await self.run_file.store_outputs(outputs)
                 except Exception as error:  # noqa: BLE001 - a store of somebody else's
@@ -547,10 +637,13 @@ class _Execution:
         steps = tuple(self.states.values())
         ends = {each.status for each in steps}
         if status is None:
-            failed = ends - {"done", "skipped"} or self.problem
-            status = (
-                "execution_failed" if failed else "completed_with_skips" if "skipped" in ends else "executed"
-            )
+            status = "executed"
+            if ends - {"done", "skipped"} or self.problem:
+                status = "execution_failed"
+            elif "skipped" in ends:
+                status = "completed_with_skips"
+            elif any(each.undone for each in steps):
+                status = "partly_done"
         text = summary_text(status, steps, self.problem)
         seconds = self.loop.time() - self.began
         missing = missing_operations(steps)
@@ -573,6 +666,13 @@ async def _cancelled(tasks: Mapping[asyncio.Task[None], WorkflowStep]) -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """Return paths for a message, the workspace's root among them."""
+    shown = ["the workspace" if each == "." else each for each in paths[:_MOST_PATHS]]
+    more = [f"{len(paths) - _MOST_PATHS:,} more"] if len(paths) > _MOST_PATHS else []
+    return enumerate_words([*shown, *more])
 
 
 def _is_repeatable(error: BaseException) -> bool:

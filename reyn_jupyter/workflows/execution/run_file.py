@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -59,6 +59,7 @@ class StoredStep:
         inputs_digest: SHA-256 of the same.
         outputs: None where they lie in the blob, or where none were given.
         outputs_whole: whether they stand there as they were given, without anything taken out.
+        reads, writes, unchecked: As `StepRun` has them; `reads` is None if the file does not say.
     """
 
     step_id: str
@@ -72,6 +73,9 @@ class StoredStep:
     outputs_blob: str | None = None
     outputs_whole: bool = True
     artifacts: tuple[StepArtifact, ...] = ()
+    reads: tuple[StepArtifact, ...] | None = None
+    writes: tuple[StepArtifact, ...] = ()
+    unchecked: str = ""
     attempts: tuple[StepAttempt, ...] = ()
     error: dict[str, Any] | None = None
     reason: str = ""
@@ -269,7 +273,10 @@ class RunFile:
             outputs = self._redact(dict(step.outputs))
             entry |= {"outputs": outputs} if outputs_blob is None else {"outputs_blob": outputs_blob}
             entry |= {"outputs_whole": outputs == step.outputs and outputs_blob != LOST}
-            entry |= {"artifacts": [asdict(artifact) for artifact in step.artifacts]}
+            for name in ("artifacts", "reads", "writes"):
+                entry[name] = [asdict(each) for each in getattr(step, name)]
+            if step.unchecked:
+                entry["unchecked"] = self._redact(step.unchecked)
         if step.error is not None:
             entry["error"] = self._redact(dict(step.error))
         if step.log:
@@ -329,21 +336,30 @@ class RunFile:
         return value if isinstance(value, dict) else None
 
     def artifacts(self, paths: Sequence[str]) -> tuple[StepArtifact, ...]:
-        """Return files and folders that a step made, with their hashes as they are now; blocks while it reads."""
+        """Return files and folders with their hashes as they are now; blocks while it reads."""
         return tuple(_artifact(self.workspace, path) for path in paths)
 
-    def has_artifacts(
-        self, artifacts: Sequence[StepArtifact], is_over: Callable[[], bool] = lambda: False
-    ) -> bool:
-        """Return whether files and folders of a step lie there as it made them; blocks while it reads them.
+    def changed(
+        self,
+        artifacts: Sequence[StepArtifact],
+        is_over: Callable[[], bool] = lambda: False,
+        own: Collection[tuple[str, str]] = (),
+    ) -> tuple[str, ...]:
+        """Return the paths of files and folders that are no longer as a step made or read them; blocks while it reads.
 
         Args:
-            is_over: true once nobody waits for it any more.
+            artifacts: As they were. One without a hash was not read, and counts as changed.
+            is_over: True once no one waits for the result.
+            own: Paths with the hashes that steps of the same run left there, which are no changes.
         """
-        return all(
-            each.sha256 and _artifact(self.workspace, each.path, _Reading(each.size, is_over)) == each
-            for each in artifacts
-        )
+        found = []
+        for each in artifacts:
+            # A file of the run may be larger than it was.
+            most = float("inf") if any(path == each.path for path, _ in own) else each.size
+            now = _artifact(self.workspace, each.path, _Reading(most, is_over))
+            if not each.sha256 or (now != each and (now.path, now.sha256) not in own):
+                found.append(each.path)
+        return tuple(found)
 
 
 def last_run_id(workspace: Path) -> str:
@@ -397,7 +413,8 @@ def _artifact(workspace: Path, path: str, reading: _Reading | None = None) -> St
             return missing
         reading = reading or _Reading()
         is_folder = stat.S_ISDIR(place.lstat().st_mode)
-        digest = _hash_folder(place, reading) if is_folder else _hash_file(place, reading)
+        left_out = (lambda name: name == STATE or name.startswith(".")) if place.samefile(workspace) else None
+        digest = _hash_folder(place, reading, left_out) if is_folder else _hash_file(place, reading)
         return StepArtifact(path, digest, reading.size)
     except (OSError, ValueError, RecursionError):  # the last for folders in folders, a thousand deep
         return missing
@@ -415,14 +432,21 @@ def _hash_file(path: Path, reading: _Reading) -> str:
         return digest.hexdigest()
 
 
-def _hash_folder(folder: Path, reading: _Reading) -> str:
-    """Return the hash of all that lies in a folder, where a link counts as what stands in it. Raises OSError."""
+def _hash_folder(folder: Path, reading: _Reading, left_out: Callable[[str], bool] | None = None) -> str:
+    """Return the hash of all that lies in a folder, where a link counts as what stands in it. Raises OSError.
+
+    Args:
+        left_out: Whether an entry of the folder itself does not count.
+    """
 
     def fail(error: OSError) -> None:
         raise error
 
     digest = hashlib.sha256()
     for root, folders, files in os.walk(folder, onerror=fail):
+        if left_out is not None and Path(root) == folder:
+            folders[:] = [each for each in folders if not left_out(each)]
+            files = [each for each in files if not left_out(each)]
         folders.sort()
         for name in sorted([*folders, *files]):
             place = Path(root, name)

@@ -19,6 +19,7 @@ WorkflowRunStatus = Literal[
     "running",
     "executed",
     "preview",
+    "partly_done",
     "completed_with_skips",
     "partial-complete",
     "unroutable",
@@ -32,6 +33,7 @@ StepStatus = Literal[
 EXIT_CODES: Mapping[WorkflowRunStatus, int] = {
     "executed": 0,
     "preview": 0,
+    "partly_done": 0,
     "completed_with_skips": 0,
     "execution_failed": 1,
     "partial-complete": 2,
@@ -40,6 +42,8 @@ EXIT_CODES: Mapping[WorkflowRunStatus, int] = {
     "interrupted": 130,  # as a shell has it after Ctrl-C
     "running": 1,
 }
+UNDONE = ("failed", "skipped")  # outputs that list what a step could not do
+PARTLY_DONE = "partly_done"  # in what a workflow gives, a sentence on what it did not do
 UNDER_WAY: tuple[StepStatus, ...] = (
     "running",
     "timed_out",
@@ -49,11 +53,29 @@ UNDER_WAY: tuple[StepStatus, ...] = (
 
 @dataclass(frozen=True)
 class StepArtifact:
-    """A file or folder that a step made: its path, its SHA-256 ("" where it is not there, or unread), its bytes."""
+    """A file or folder that a step made or read: its path, its SHA-256 ("" if missing or unread), its bytes."""
 
     path: str
     sha256: str
     size: int
+
+
+@dataclass(frozen=True)
+class StepSources:
+    """What a step reads and writes in place, as its call declares it.
+
+    Attributes:
+        reads: Files and folders from the workspace's root on, without those that it writes.
+        writes: Files that it writes in place.
+        unchecked: What else it may read, whose changes cannot be known: hosts, a command's files; "" if nothing.
+        is_open: Whether it reads something of the session that is not compared: variables, memory, a corpus. Such a
+            step is run again if that is safe.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    unchecked: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +107,10 @@ class StepRun:
         tool_digest: the digest of what served it.
         carried: whether its result is that of an earlier start of the run, which was not run again.
         log: the end of what its program wrote on standard error in its last try.
+        reads: What it read of the workspace, as it was before the step ran.
+        writes: Files that it wrote in place, as they were after it.
+        unchecked: What else it may have read, whose changes cannot be known; "" if nothing.
+        again: Why it was run again although it was done before; "" if it was not.
     """
 
     step_id: str
@@ -100,6 +126,10 @@ class StepRun:
     tool_digest: str = ""
     carried: bool = False
     log: str = ""
+    reads: tuple[StepArtifact, ...] = ()
+    writes: tuple[StepArtifact, ...] = ()
+    unchecked: str = ""
+    again: str = ""
 
     @classmethod
     def of(cls, step: WorkflowStep, status: StepStatus = "waiting", reason: str = "") -> StepRun:
@@ -110,6 +140,11 @@ class StepRun:
     def seconds(self) -> float:
         """How long its tries took together."""
         return sum(attempt.seconds for attempt in self.attempts)
+
+    @property
+    def undone(self) -> str:
+        """How much of its work a step that is done reports as not done: "1 of 3", or "" for nothing."""
+        return undone_part(self.outputs) if self.status == "done" else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON has it, for models and programs."""
@@ -127,6 +162,8 @@ class StepRun:
             **({"reason": self.reason} if self.reason else {}),
             **({"artifacts": [each.path for each in self.artifacts]} if self.artifacts else {}),
             **({"carried": True} if self.carried else {}),
+            **({"again": self.again} if self.again else {}),
+            **({"unchecked": self.unchecked} if self.unchecked else {}),
             **({"log": self.log} if self.log else {}),
         }
 
@@ -192,6 +229,24 @@ def as_outputs(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {"result": value}
 
 
+def undone_part(outputs: Mapping[str, Any]) -> str:
+    """Return how much of its work a program reports as not done, or "" for nothing.
+
+    By convention, the output "failed" or "skipped" lists what could not be done. The total is known if there is one
+    other list among the outputs: what was done.
+
+    >>> undone_part({"thumbnails": ["a.jpg", "b.jpg"], "skipped": ["c.png"]}), undone_part({"skipped": []})
+    ('1 of 3', '')
+    """
+    if outputs.get(PARTLY_DONE):  # a workflow as a step
+        return "a part"
+    lists = {name: value for name, value in outputs.items() if isinstance(value, list | tuple)}
+    left = sum(len(lists[name]) for name in UNDONE if name in lists)
+    done = [len(value) for name, value in lists.items() if name not in UNDONE]
+    total = f" of {left + done[0]:,}" if len(done) == 1 else ""
+    return f"{left:,}{total}" if left else ""
+
+
 def read_run(data: Mapping[str, Any]) -> WorkflowRun:
     """Return the run that `WorkflowRun.as_json` wrote; also of a dry run, whose steps have no state."""
     without_state: StepStatus = "preview" if data["status"] == "preview" else "not_run"
@@ -208,6 +263,8 @@ def read_run(data: Mapping[str, Any]) -> WorkflowRun:
             reason=each.get("reason") or shlex.join(each.get("argv") or ()),
             artifacts=tuple(StepArtifact(path, "", 0) for path in each.get("artifacts", ())),
             carried=each.get("carried", False),
+            again=each.get("again", ""),
+            unchecked=each.get("unchecked", ""),
             log=each.get("log", ""),
         )
         for each in data["steps"]

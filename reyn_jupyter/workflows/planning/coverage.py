@@ -15,6 +15,7 @@ from typing import Any
 from reyn_jupyter.workflows.planning.plan import (
     Gap,
     GapReason,
+    MissingInput,
     PlanStatus,
     Priority,
     WorkflowPlan,
@@ -133,6 +134,21 @@ def request_gap(text: str, message: str, details: Mapping[str, Any] | None = Non
         proposed_input_schema={"type": "object", "properties": {}},
         proposed_output_schema={"type": "object", "properties": {}},
         priority="high",
+    )
+
+
+def input_gap(missing: MissingInput) -> Gap:
+    """Return the gap for a file that a request names and that does not exist."""
+    return Gap(
+        missing_capability=f"{missing.step_id} {missing.path}",
+        reason="input_missing",
+        reason_message=f"{missing.message[:1].upper()}{missing.message[1:]}.",
+        reason_details=missing.as_json(),
+        proposed_tool_name="",
+        proposed_input_schema={},
+        proposed_output_schema={},
+        priority="high",
+        step_id=missing.step_id,
     )
 
 

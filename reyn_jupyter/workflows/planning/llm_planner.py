@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from reyn_jupyter.runtime.access.session_access import ModelAccess
 from reyn_jupyter.runtime.action_error import ModelFailedError
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import enumerate_words, shorten
 from reyn_jupyter.workflows.planning.plan import (
     OnFailure,
     WorkflowPlan,
@@ -23,6 +23,7 @@ from reyn_jupyter.workflows.planning.plan import (
     plan_problems,
 )
 from reyn_jupyter.workflows.planning.references import LITERAL, is_too_deep, parse_reference, write_reference
+from reyn_jupyter.workflows.planning.request_parts import RequestPart, is_file_name
 from reyn_jupyter.workflows.planning.rule_steps import UntakenIntent
 from reyn_jupyter.workflows.utilities.capability_ranking import as_confidence
 from reyn_jupyter.workflows.utilities.contract import Contract
@@ -37,6 +38,7 @@ MOST_MODEL_STEPS = 100
 _LONGEST_SCHEMA = 2_000  # characters of a schema in a prompt
 _LONGEST_LIST = 60_000  # characters of all capabilities in a prompt
 _LONGEST_ANSWER = 1_000_000
+_SHORTEST_ID = 6  # characters of an id that a model takes out of an address
 _KINDS: Mapping[str, LlmErrorKind] = {
     "auth": "auth",
     "rate_limited": "rate_limited",
@@ -188,7 +190,7 @@ async def plan_rest(
             again = f"Your last answer could not be used: {error.message} Answer with the JSON object alone."
             asked = f"{prompt}\n\n{again}"
         else:
-            return ModelSteps(tuple(planned), _left(found, rest), calls)
+            return ModelSteps(tuple(planned), _left(found, rest, inputs), calls)
 
 
 def _check(plan: WorkflowPlan) -> None:
@@ -327,8 +329,10 @@ def _contract(data: Any) -> Contract | None:
     return Contract(*schemas) if any(schemas) and all(isinstance(each, dict) for each in schemas) else None
 
 
-def _left(found: Sequence[Mapping[str, Any]], rest: Sequence[UntakenIntent]) -> tuple[UntakenIntent, ...]:
-    """Return what the steps do not say that they cover.
+def _left(
+    found: Sequence[Mapping[str, Any]], rest: Sequence[UntakenIntent], inputs: Mapping[str, Any]
+) -> tuple[UntakenIntent, ...]:
+    """Return what the steps do not say that they cover, and what names a file or address that none of them takes.
 
     An answer that says nothing at all of it covers everything where it has as many steps as there are open parts.
     """
@@ -336,8 +340,32 @@ def _left(found: Sequence[Mapping[str, Any]], rest: Sequence[UntakenIntent]) -> 
     said = {number for each in covers if isinstance(each, list) for number in each if type(number) is int}
     if not any(isinstance(each, list) for each in covers):
         said = set(range(1, len(rest) + 1)) if len(found) >= len(rest) else set()
-    why = "The language model planned no step for it."
-    return tuple(replace(each, why=why) for at, each in enumerate(rest, 1) if at not in said)
+    values = list(_strings([inputs, [each.get("inputs") for each in found]]))
+    left = []
+    for at, each in enumerate(rest, 1):
+        named = [part for part in each.intent.parts if not each.parts or part.text in each.parts]
+        lost = [part.text for part in named if not any(_has(value, part) for value in values)]
+        if at not in said:
+            left.append(replace(each, why="The language model planned no step for it."))
+        elif lost:
+            why = f"No step of the language model takes {enumerate_words(lost)}."
+            left.append(replace(each, why=why, parts=tuple(lost)))
+    return tuple(left)
+
+
+def _has(value: str, part: RequestPart) -> bool:
+    """Return whether a value of a step is, or in a longer text mentions, what a request names."""
+    if part.kind == "file" and is_file_name(value):
+        return value == part.text or value.endswith(f"/{part.text}")  # and not "my talk.webm" for "talk.webm"
+    return part.text in value or (part.kind == "url" and len(value) >= _SHORTEST_ID and value in part.text)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each)
 
 
 def _error(kind: LlmErrorKind, message: str, hint: str = "") -> WorkflowError:

@@ -35,7 +35,9 @@ from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 OnFailure = Literal["retry", "skip", "fail"]
 StepSource = Literal["rule", "llm", "person"]
-GapReason = Literal["no_capability_match", "schema_incompatible", "low_confidence", "invalid_capability"]
+GapReason = Literal[
+    "no_capability_match", "schema_incompatible", "low_confidence", "invalid_capability", "input_missing"
+]
 PlanStatus = Literal["complete", "partial-complete", "unroutable"]
 Priority = Literal["high", "medium", "low"]
 MOST_PLAN_STEPS = 1_000

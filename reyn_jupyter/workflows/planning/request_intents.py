@@ -1,8 +1,8 @@
 """What a request asks for: its clauses with their verbs, addresses and files.
 
-Invariant: every part of a request that says something is in one intent, or it is context, which is told; nothing is
-left out. Where it is not sure whether words ask for something of their own, they do: a gap too many is seen, a wish
-that was dropped is not. Addresses, quoted text and names of files are never cut.
+Invariant: Every part of a request that says something is in one intent, or it is context, which is reported. If it is
+not certain whether words ask for something of their own, they do: a gap too many is seen, a request that was dropped is
+not. Addresses, quoted text, and names of files are never cut.
 """
 
 from __future__ import annotations
@@ -10,21 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from reyn_jupyter.workflows.planning.request_parts import MASK, FindFile, RequestPart, find_parts, mask
 from reyn_jupyter.workflows.planning.rules import ANY_VERB, OTHER_VERB, PlanRules, built_in_rules
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 LONGEST_REQUEST = 200_000  # characters
 MOST_INTENTS = 200
-_ENDINGS = (
-    "webm|mp4|mkv|mov|avi|mp3|wav|ogg|flac|m4a|aac|gif|png|jpe?g|webp|svg|tiff?|bmp|heic|pdf|docx?|xlsx?|pptx?|odt|ods|"
-    "txt|md|rst|html?|css|csv|tsv|json|jsonl|ya?ml|toml|xml|parquet|arrow|sql|sqlite|db|zip|tar|tgz|gz|bz2|xz|7z|rar|"
-    "py|ipynb|js|ts|sh|r|java|c|cpp|h|go|rs|log|ini|cfg|srt|vtt|epub|tex|bib"
-)
-_URL = re.compile(r"https?://[^\s<>\"«»“”]+", re.IGNORECASE)
-_TRAILING = ".,;:!?)]}'’…"
-_QUOTED = re.compile(r'"[^"\n]{1,500}"|«[^»\n]{1,500}»|“[^”\n]{1,500}”|`[^`\n]{1,500}`')
-_FILE = re.compile(rf"(?<![\w./-])[\w./\\~-]*[\w)]\.(?:{_ENDINGS})(?![\w-])", re.IGNORECASE)
-_MASK = "\ue000"
 
 _STRONG_WORDS = (
     r"and\s+then|then|and\s+after\s+that|after\s+that|afterwards|finally|"
@@ -32,7 +23,7 @@ _STRONG_WORDS = (
 )
 _SEPARATOR = re.compile(
     rf"(?P<strong>[\n\r]+|;|[.!?…]+(?=\s|$)|(?:^|(?<=[\s,.;]))(?:{_STRONG_WORDS})(?=[\s,:]))"
-    r"|(?P<weak>,|(?<=\s)(?:and|plus|but|or|as\s+well\s+as|и|а\s+также|а|но|или)(?=\s)|(?<=\s)(?:&|\+|->|→|=>)(?=\s))",
+    r"|(?P<weak>,|(?<=\s)(?:and|plus|as\s+well\s+as|и|а\s+также|а)(?=\s)|(?<=\s)(?:&|\+|->|→|=>)(?=\s))",
     re.IGNORECASE,
 )
 _AFTER = re.compile(rf"(?<!\w)(?:{_STRONG_WORDS})(?!\w)|->|→|=>", re.IGNORECASE)
@@ -47,9 +38,10 @@ _OPENING = re.compile(
     r"давайте|давай|помогите|помоги|не\s+забудьте|не\s+забудь|чтобы(?:\s+(?:ты|вы))?|ты|вы|и|а)(?=[\s,:!])[\s,:!]*",
     re.IGNORECASE,
 )
+# Only about people: "It must have subtitles" and "The file is in data" say something of the task.
 _STATEMENT = re.compile(
-    r"(?:i|we|it|this|that|there|he|she|they|(?:my|our|the)\s+\w+)(?:['’](?:m|s|re|ve)|\s+(?:am|is|are|was|were|have|has|had|"
-    r"did|don['’]t|can['’]t|cannot|tried|like|love))(?:\s|$)|(?:я|мы|у\s+меня|у\s+нас|это|там|вот|он|она|они)\s",
+    r"(?:i|we|he|she)(?:['’](?:m|s|re|ve)|\s+(?:am|is|are|was|were|have|has|had|"
+    r"did|don['’]t|can['’]t|cannot|tried|like|love))(?:\s|$)|(?:я|мы|у\s+меня|у\s+нас)\s",
     re.IGNORECASE,
 )
 # "frobnicate the files": a word before a determiner is no noun.
@@ -70,23 +62,9 @@ _RUSSIAN_NOUNS = re.compile(
     r"память|печать|кровать|площадь|мать|сеть|нефть|плеть|нить|путь|суть|ртуть|часть|честь|есть|пусть|опять"
     r"|пять|девять|случай|чай|май|край|музей|трамвай|урожай|лишай|клей|хоккей|юбилей|дисплей|плей|вместе|сайте"
 )
-_WORD = re.compile(r"[^\W_](?:[\w'’-]*[^\W_])?")
+WORD = re.compile(r"[^\W_](?:[\w'’-]*[^\W_])?")
 _CYRILLIC = re.compile(r"[а-яё]", re.IGNORECASE)
 _LEADS_TO_VERB = frozenset({"to", "and", "please", "then", "you"})
-
-
-@dataclass(frozen=True)
-class RequestPart:
-    """Something that a request names: an address or a file.
-
-    Attributes:
-        text: without quotes and without the full stop of its sentence.
-        start, end: where it stands in the request.
-    """
-
-    text: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -94,11 +72,13 @@ class RequestIntent:
     """One thing that is asked for: a clause of the request.
 
     Attributes:
-        text: the clause as it was written.
-        start, end: where it stands in the request.
-        verb: the word that says what to do; "" where there is none.
-        verb_class: of the verb, see `PlanRules.verb_class`; None without a verb.
-        urls, files: what it names.
+        text: The clause as it was written.
+        start: Where it begins in the request.
+        end: Where it ends in the request.
+        verb: The word that says what to do, or "" if there is none.
+        verb_class: The class of the verb, see `PlanRules.verb_class`, or None without a verb.
+        parts: What it names.
+        said_from: Where it begins to say something in the request, after "could you please".
     """
 
     text: str
@@ -106,8 +86,13 @@ class RequestIntent:
     end: int
     verb: str = ""
     verb_class: str | None = None
-    urls: tuple[RequestPart, ...] = ()
-    files: tuple[RequestPart, ...] = ()
+    parts: tuple[RequestPart, ...] = ()
+    said_from: int = 0
+
+    @property
+    def files(self) -> tuple[RequestPart, ...]:
+        """The files that it names."""
+        return tuple(each for each in self.parts if each.kind == "file")
 
 
 @dataclass(frozen=True)
@@ -115,16 +100,15 @@ class NormalizedRequest:
     """A request with what was found in it.
 
     Attributes:
-        text: without spaces around it.
-        urls, files: in the order in which they stand there.
-        intents: what is asked for, in that order; at least one.
-        context: sentences that ask for nothing.
-        masked: the text with a mark for every character of an address, a file or a quotation.
+        text: The request without spaces around it.
+        parts: What it names: addresses, files, and quoted text, in their order.
+        intents: What is asked for, in its order; at least one.
+        context: Sentences that ask for nothing.
+        masked: The text with `MASK` in place of every character of a part.
     """
 
     text: str
-    urls: tuple[RequestPart, ...]
-    files: tuple[RequestPart, ...]
+    parts: tuple[RequestPart, ...]
     intents: tuple[RequestIntent, ...]
     context: tuple[str, ...] = ()
     masked: str = ""
@@ -142,15 +126,18 @@ class NormalizedRequest:
         return _AFTER.search(between) is not None
 
 
-def normalize_request(text: str, rules: PlanRules | None = None) -> NormalizedRequest:
+def normalize_request(
+    text: str, rules: PlanRules | None = None, find_file: FindFile | None = None
+) -> NormalizedRequest:
     """Return a request in its parts.
 
     Args:
-        text: in English or Russian; what is asked for in another language is one intent a sentence.
-        rules: whose verbs begin intents; the built-in ones where None.
+        text: In English or Russian. In another language, each sentence is one intent.
+        rules: Whose verbs begin intents. Defaults to the built-in ones.
+        find_file: See `find_parts`.
 
     Raises:
-        WorkflowError: "validation": it is empty, or longer than 200,000 characters.
+        WorkflowError: "validation": The text is empty, or longer than 200,000 characters.
 
     >>> [each.text for each in normalize_request("Download a.zip, unpack it and then email the result").intents]
     ['Download a.zip', 'unpack it', 'email the result']
@@ -165,46 +152,22 @@ def normalize_request(text: str, rules: PlanRules | None = None) -> NormalizedRe
             "Put long text into a file, and name the file.",
             "validation",
         )
-    urls = tuple(_part(each, each.group().rstrip(_TRAILING)) for each in _URL.finditer(clean))
-    masked = _masked(clean, urls)
-    quoted = [_part(each, each.group()) for each in _QUOTED.finditer(masked)]
-    in_quotes = [
-        RequestPart(clean[each.start + 1 : each.end - 1], each.start, each.end)
-        for each in quoted
-        if _FILE.fullmatch(clean[each.start + 1 : each.end - 1].replace(" ", "_"))
-    ]
-    masked = _masked(masked, quoted)
-    files = tuple(
-        sorted(
-            [*in_quotes, *(_part(each, each.group()) for each in _FILE.finditer(masked))],
-            key=lambda each: each.start,
-        )
-    )
-    masked = _masked(masked, files)
+    parts = find_parts(clean, find_file, lambda word: _may_precede(word, rules))
+    masked = mask(clean, parts)
     clauses, context = _clauses(clean, masked, rules)
-    intents = tuple(_intent(clean, start, end, masked, rules, urls, files) for start, end in clauses)
-    return NormalizedRequest(clean, urls, files, intents, tuple(context), masked)
+    intents = tuple(_intent(clean, start, end, masked, rules, parts) for start, end in clauses)
+    return NormalizedRequest(clean, parts, intents, tuple(context), masked)
 
 
 def content_words(masked: str, rules: PlanRules) -> list[str]:
     """Return the words of a masked text that say something by themselves."""
-    return [
-        each
-        for each in _WORD.findall(masked)
-        if any(letter.isalpha() for letter in each) and not rules.is_idle(each)
-    ]
+    words = WORD.findall(masked)
+    return [each for each in words if any(map(str.isalpha, each)) and not rules.is_idle(each)]
 
 
-def _part(match: re.Match[str], text: str) -> RequestPart:
-    return RequestPart(text, match.start(), match.start() + len(text))
-
-
-def _masked(text: str, parts: tuple[RequestPart, ...] | list[RequestPart]) -> str:
-    pieces, at = [], 0
-    for each in parts:
-        pieces += [text[at : each.start], _MASK * (each.end - each.start)]
-        at = each.end
-    return "".join((*pieces, text[at:]))
+def _may_precede(word: str, rules: PlanRules) -> bool:
+    """Return whether a word in front of a name is certainly not part of it."""
+    return rules.verb_class(word) is not None or rules.is_idle(word)
 
 
 def _clauses(text: str, masked: str, rules: PlanRules) -> tuple[list[tuple[int, int]], list[str]]:
@@ -216,11 +179,11 @@ def _clauses(text: str, masked: str, rules: PlanRules) -> tuple[list[tuple[int, 
     for start, end, is_strong in _pieces(masked):
         strong = strong or is_strong
         piece = masked[start:end]
-        says = _MASK in piece or bool(content_words(piece, rules))
+        says = MASK in piece or bool(content_words(piece, rules))
         verb = bool(_verb(piece, rules)[0])
         if not says and not verb and (strong or not clauses):
             continue  # "Hi", "please"
-        if strong and not verb and _MASK not in piece and _STATEMENT.match(piece):
+        if strong and not verb and MASK not in piece and _STATEMENT.match(piece):
             statements.append((start, end))
         elif strong or not clauses:
             clauses.append((start, end))
@@ -246,8 +209,8 @@ def _clauses(text: str, masked: str, rules: PlanRules) -> tuple[list[tuple[int, 
 
 def _leads_in(piece: str, rules: PlanRules) -> bool:
     """Return whether a piece without a verb belongs to the next one: it names a file, or begins as "from" does."""
-    first = _WORD.search(piece)
-    return _MASK in piece or first is None or rules.is_idle(first.group())
+    first = WORD.search(piece)
+    return MASK in piece or first is None or rules.is_idle(first.group())
 
 
 def _pieces(masked: str) -> list[tuple[int, int, bool]]:
@@ -269,34 +232,27 @@ def _pieces(masked: str) -> list[tuple[int, int, bool]]:
 
 
 def _intent(
-    text: str,
-    start: int,
-    end: int,
-    masked: str,
-    rules: PlanRules,
-    urls: tuple[RequestPart, ...],
-    files: tuple[RequestPart, ...],
+    text: str, start: int, end: int, masked: str, rules: PlanRules, parts: tuple[RequestPart, ...]
 ) -> RequestIntent:
-    verb, kind = _verb(masked[start:end], rules)
-    return RequestIntent(
-        text[start:end],
-        start,
-        end,
-        verb,
-        kind,
-        tuple(each for each in urls if start <= each.start < end),
-        tuple(each for each in files if start <= each.start < end),
-    )
+    piece = masked[start:end]
+    verb, kind = _verb(piece, rules)
+    own = tuple(each for each in parts if start <= each.start < end)
+    return RequestIntent(text[start:end], start, end, verb, kind, own, start + _opening(piece))
+
+
+def _opening(piece: str) -> int:
+    """Return where a masked piece begins to say something, after "could you please"."""
+    at = 0
+    while opening := _OPENING.match(piece, at):
+        at = opening.end()
+    return at
 
 
 def _verb(piece: str, rules: PlanRules) -> tuple[str, str | None]:
     """Return the word of a masked piece that says what to do, and its class; "" and None where there is none."""
-    at = 0
-    while opening := _OPENING.match(piece, at):
-        at = opening.end()
-    rest = piece[at:]
-    words = [each.group() for each in _WORD.finditer(rest[:2_000])]
-    if not words or rest.startswith(_MASK):
+    rest = piece[_opening(piece) :]
+    words = [each.group() for each in WORD.finditer(rest[:2_000])]
+    if not words or rest.startswith(MASK):
         return _later_verb(words, "", rules)
     first = words[0]
     kind = rules.verb_class(first)

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reyn_jupyter.support.text import count, enumerate_words, shorten
+from reyn_jupyter.support.text import shorten
 from reyn_jupyter.workflows.planning.coverage import ServingActions, cover, request_gap
 from reyn_jupyter.workflows.planning.llm_planner import AskModel, ModelSteps, plan_rest
 from reyn_jupyter.workflows.planning.plan import (
@@ -25,6 +25,7 @@ from reyn_jupyter.workflows.planning.request_intents import (
     content_words,
     normalize_request,
 )
+from reyn_jupyter.workflows.planning.request_parts import FindFile
 from reyn_jupyter.workflows.planning.rule_steps import apply_rules
 from reyn_jupyter.workflows.planning.rules import PlanRules, built_in_rules
 from reyn_jupyter.workflows.utilities.capability_ranking import THRESHOLD
@@ -34,6 +35,9 @@ HOW_TO_CONFIGURE = (
     "A language model plans what no rule takes: %reyn config models.standard openai/gpt-4o-mini (any that LiteLLM "
     "reaches). A rule of your own in tools/rules.yaml does it without one."
 )
+# Beginnings of notes of a plan.
+CONTEXT = "Taken for context, and not for something to do: "
+UNUSED = "Not used: "
 _NAMED = re.compile(r"(?:^|(?<=\s))[a-z0-9-]+\.[a-z0-9-]+(?=$|[\s,;:!?)])")
 
 
@@ -52,6 +56,7 @@ async def plan_request(
     max_llm_calls: int = 1,
     known_actions: Callable[[str], bool] = _every_action,
     serving_actions: ServingActions = lambda capability: (),
+    find_file: FindFile | None = None,
 ) -> WorkflowPlan:
     """Return the plan for a request, covered: each step with its utility or a gap.
 
@@ -64,6 +69,7 @@ async def plan_request(
         threshold: the least confidence of a step that a model planned.
         max_llm_calls: the most calls of a model.
         known_actions, serving_actions: see `cover`.
+        find_file: See `find_parts`.
 
     Raises:
         WorkflowError: "validation": the request is empty or too long; "llm_error": the model failed, or its answer is
@@ -76,16 +82,19 @@ async def plan_request(
         (['youtube.download'], ['no_capability_match'])
     """
     rules, inputs = rules or built_in_rules(), dict(inputs or {})
-    request = normalize_request(text, rules)
+    request = normalize_request(text, rules, find_file)
     made = apply_rules(request, rules, inputs)
+    questions = tuple(each for each in made.rest if each.is_question)
     steps, rest = list(made.steps), []
     for each in made.rest:
+        if each.is_question:
+            continue
         capability = _named_capability(request, each.intent, rules, registry)
         if capability is None:
             rest.append(each)
         else:
             steps.append(_named_step(capability, len(steps) + 1, inputs))
-    notes = _notes(request, made.unread)
+    notes = [f"{CONTEXT}“{shorten(each, 200)}”." for each in request.context]
     planned = ModelSteps((), tuple(rest), 0)
     if rest and ask_model is not None and max_llm_calls > 0:
         planned = await plan_rest(
@@ -101,16 +110,31 @@ async def plan_request(
         notes.append("No language model was asked, since max_llm_calls of the policy is 0.")
     elif rest:
         notes.append(HOW_TO_CONFIGURE)
+    notes += [
+        f"Rules make a step of “{shorten(each.intent.text, 80)}” without {each.unused}: ask for it without, or call "
+        "the action by hand with %reyn invoke."
+        for each in planned.left
+        if each.unused
+    ]
+    all_steps = (*steps, *planned.steps)
+    taken = {
+        each.keys[0] if each.keys else None
+        for step in all_steps
+        for each in step.references
+        if not each.step_id
+    }
+    if all_steps and None not in taken:
+        notes += [f"{UNUSED}the input {shorten(name, 80)}." for name in inputs if name not in taken]
     plan = WorkflowPlan(
         plan_id=str(uuid.uuid4()),
         request_text=request.text,
         request_inputs=inputs,
-        steps=(*steps, *planned.steps),
+        steps=all_steps,
         gaps=tuple(
             request_gap(each.intent.text, each.why, {"parts": list(each.parts)} if each.parts else None)
-            for each in planned.left
+            for each in (*planned.left, *questions)
         ),
-        status="complete" if steps or planned.steps else "unroutable",
+        status="complete" if all_steps else "unroutable",
         notes=tuple(notes),
         llm_calls=planned.calls,
     )
@@ -121,7 +145,7 @@ def _named_capability(
     request: NormalizedRequest, intent: RequestIntent, rules: PlanRules, registry: UtilityRegistry
 ) -> str | None:
     """Return the capability that a clause names and asks for, such as "run tg.scrape"; None where it asks for more."""
-    if intent.urls or intent.files:
+    if intent.parts:
         return None
     masked = request.masked[intent.start : intent.end]
     named = _NAMED.findall(masked)
@@ -143,15 +167,3 @@ def _named_step(capability: str, number: int, inputs: Mapping[str, Any]) -> Work
         coverage_rationale="the request names it",
         source="rule",
     )
-
-
-def _notes(request: NormalizedRequest, unread: tuple[str, ...]) -> list[str]:
-    notes = []
-    if unread:
-        shown = enumerate_words([f"“{shorten(each, 40)}”" for each in unread[:10]])
-        more = f" and {count(len(unread) - 10, 'more word')}" if len(unread) > 10 else ""
-        notes.append(f"Rules took no account of {shown}{more}.")
-    notes += [
-        f"Taken for context, and not for something to do: “{shorten(each, 200)}”." for each in request.context
-    ]
-    return notes

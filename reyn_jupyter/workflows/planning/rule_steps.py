@@ -1,28 +1,40 @@
 """Rules applied to a request: the steps that they make, and what of the request none of them takes.
 
-Invariant: a clause counts as taken only if its verb is one that a rule in it serves, and every address and file that
-it names is in a step. What is not taken comes back, as text.
+Invariant: A clause counts as taken only if its verb is one that a rule in it serves, everything that it names is in a
+step, and no other word of it says something. A word such as "it" is what an earlier step made, and nothing else. What
+is not taken is returned, with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from reyn_jupyter.support.text import enumerate_words
+from reyn_jupyter.support.text import count, enumerate_words, shorten
 from reyn_jupyter.workflows.planning.plan import WorkflowStep
 from reyn_jupyter.workflows.planning.references import escape_literal, write_reference
 from reyn_jupyter.workflows.planning.request_intents import (
+    WORD,
     NormalizedRequest,
     RequestIntent,
-    RequestPart,
     content_words,
 )
-from reyn_jupyter.workflows.planning.rules import ANY_VERB, InputSource, PlanRule, PlanRules, compiled
+from reyn_jupyter.workflows.planning.request_parts import MASK
+from reyn_jupyter.workflows.planning.rule_matches import RuleMatch, find_matches
+from reyn_jupyter.workflows.planning.rules import ANY_VERB, InputSource, PlanRule, PlanRules
 
-MOST_MATCHES = 200  # of rules in a request
+_MOST_WORDS = 10  # in a message
+# In a masked clause, in place of what rules take: of a part, of a name without quotation marks, and of other words.
+_PART, _BARE, _TAKEN = "\ue001", "\ue002", "\ue003"
+_NO_MARKS = str.maketrans(dict.fromkeys((_PART, _BARE, _TAKEN), "x"))  # of the request itself
+_PIECE = re.compile(f"[{MASK}]+|{_PART}+|{_BARE}+|{_TAKEN}+|{WORD.pattern}")
+_SET_PHRASE = re.compile(
+    r"\b(?:(?:for|to)\s+(?:me|us)|if\s+possible|для\s+(?:меня|нас)|если\s+можно)\b", re.IGNORECASE
+)
+_ONE = frozenset({"it", "this", "that", "его", "её", "ее"})  # stand for one thing
 
 
 @dataclass(frozen=True)
@@ -32,12 +44,16 @@ class UntakenIntent:
     Attributes:
         intent: the clause.
         why: in a sentence.
-        parts: the addresses and files of it that are in no step.
+        parts: What it names and no step takes.
+        is_question: Whether only the user can say what is meant.
+        unused: The words that keep rules from taking it, "" if there are none.
     """
 
     intent: RequestIntent
     why: str
     parts: tuple[str, ...] = ()
+    is_question: bool = False
+    unused: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,40 +63,10 @@ class RuleSteps:
     Attributes:
         steps: in the order in which they can run.
         rest: what they do not take.
-        unread: words of clauses that they take and of which they took no account.
     """
 
     steps: tuple[WorkflowStep, ...]
     rest: tuple[UntakenIntent, ...]
-    unread: tuple[str, ...]
-
-
-@dataclass(eq=False)
-class _Match:
-    """A rule in a clause. `spans` are places in the request."""
-
-    rule: PlanRule
-    clause: int
-    spans: list[tuple[int, int]]
-    groups: list[Mapping[str, str]]
-    file: RequestPart | None = None
-    before: list[_Match] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-
-    @property
-    def place(self) -> int:
-        return self.spans[0][0]
-
-    @property
-    def files(self) -> int | None:
-        """How many files it works on where it names them; None where only a run can tell."""
-        for sources in self.rule.inputs.values():
-            for each in sources:
-                if each.groups is not None:
-                    return sum(each.groups in one for one in self.groups)
-                if each.outputs is not None:
-                    return len(self.before)
-        return None
 
 
 def apply_rules(request: NormalizedRequest, rules: PlanRules, inputs: Mapping[str, Any]) -> RuleSteps:
@@ -91,8 +77,14 @@ def apply_rules(request: NormalizedRequest, rules: PlanRules, inputs: Mapping[st
         rules: tried in their order; what one has taken of a clause no other takes.
         inputs: of the request, which rules may refer to.
     """
-    matches = [each for at in range(len(request.intents)) for each in _matches(request, at, rules)]
-    refused: dict[int, str] = {}
+    matches = [each for at in range(len(request.intents)) for each in find_matches(request, at, rules)]
+    doubts = {
+        at: doubt
+        for at, intent in enumerate(request.intents)
+        if (doubt := " ".join(part.doubt for part in intent.parts if part.doubt))
+    }
+    refused, unused = dict(doubts), dict[int, str]()
+    matches = [each for each in matches if each.clause not in refused]
     # A rule that cannot be followed takes its clause with it, and what took its outputs cannot be followed either.
     while True:
         _connect(matches)
@@ -104,76 +96,50 @@ def apply_rules(request: NormalizedRequest, rules: PlanRules, inputs: Mapping[st
                 refused.setdefault(each.clause, said)
             else:
                 left.append(each)
-        taken = {each.clause for each in left if _serves(each.rule, request.intents[each.clause].verb_class)}
-        for clause in {each.clause for each in left} - taken:
-            verb = request.intents[clause].verb
-            refused.setdefault(clause, f"No rule that fits serves “{verb}”.")
-        left = [each for each in left if each.clause in taken]
+        for clause in {each.clause for each in left}:
+            intent, own = request.intents[clause], [each for each in left if each.clause == clause]
+            if not any(_serves(each.rule, intent.verb_class) for each in own):
+                refused.setdefault(clause, f"No rule that fits serves “{intent.verb}”.")
+            elif unread := _unread(request, intent, own, rules, inputs):
+                unused.setdefault(clause, _listed(unread))
+                refused.setdefault(clause, f"No step uses {_listed(unread)}.")
+        left = [each for each in left if each.clause not in refused]
         if len(left) == len(matches):
             break
         matches = left
     steps = _in_order(_steps(matches, inputs), matches, request)
-    rest, unread = [], []
+    rest = []
     for at, intent in enumerate(request.intents):
         own = [each for each in matches if each.clause == at]
         if not own:
-            if not _is_pointer(request, intent, matches, rules):
-                rest.append(UntakenIntent(intent, refused.get(at, "No rule takes it.")))
+            if at in refused or not _is_pointer(request, intent, matches, rules):
+                why = refused.get(at, "No rule takes it.")
+                rest.append(UntakenIntent(intent, why, (), at in doubts, unused.get(at, "")))
             continue
+        spans = [span for each in own for span in each.spans]
         parts = [
             part.text
-            for part in (*intent.urls, *intent.files)
-            if not any(start < part.end and part.start < end for each in own for start, end in each.spans)
+            for part in intent.parts
+            if not any(start <= part.start and part.end <= end for start, end in spans)
         ]
         if parts:
             rest.append(UntakenIntent(intent, f"No rule takes {enumerate_words(parts)}.", tuple(parts)))
-        unread += _unread(request, intent, own, rules)
-    return RuleSteps(tuple(steps), tuple(rest), tuple(dict.fromkeys(unread)))
+    return RuleSteps(tuple(steps), tuple(rest))
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = [f"“{shorten(each, 40)}”" for each in words[:_MOST_WORDS]]
+    more = [count(len(words) - _MOST_WORDS, "more word")] if len(words) > _MOST_WORDS else []
+    return enumerate_words([*shown, *more])
 
 
 def _serves(rule: PlanRule, verb_class: str | None) -> bool:
     return not rule.serves or verb_class is None or verb_class in rule.serves
 
 
-def _matches(request: NormalizedRequest, clause: int, rules: PlanRules) -> list[_Match]:
-    """Return the rules that fit a clause, each with what it takes of it."""
-    intent = request.intents[clause]
-    found: list[_Match] = []
-    spans: list[tuple[int, int]] = []
-    for rule in rules.rules:
-        if rule.needs is not None and not compiled(rule.needs).search(intent.text):
-            continue
-        if rule.unless is not None and compiled(rule.unless).search(intent.text):
-            continue
-        own: list[_Match] = []
-        for each in compiled(rule.pattern).finditer(intent.text):
-            start, end = intent.start + each.start(), intent.start + each.end()
-            inside = any(part.start < start < part.end for part in intent.urls)
-            if start == end or inside or any(one < end and start < other for one, other in spans):
-                continue
-            groups = {name: value for name, value in each.groupdict().items() if value is not None}
-            if own and rule.once:
-                own[0].spans.append((start, end))
-                own[0].groups.append(groups)
-            else:
-                own.append(_Match(rule, clause, [(start, end)], [groups]))
-            if len(found) + len(own) >= MOST_MATCHES:
-                break
-        spans += [span for each in own for span in each.spans]
-        found += own
-    for match in found:
-        if any(each.file for sources in match.rule.inputs.values() for each in sources):
-            match.file = next(
-                (part for part in intent.files if not any(a < part.end and part.start < b for a, b in spans)),
-                None,
-            )
-            if match.file is not None:
-                spans.append((match.file.start, match.file.end))
-                match.spans.append((match.file.start, match.file.end))
-    return found
-
-
-def _source(match: _Match, sources: tuple[InputSource, ...], inputs: Mapping[str, Any]) -> InputSource | None:
+def _source(
+    match: RuleMatch, sources: tuple[InputSource, ...], inputs: Mapping[str, Any]
+) -> InputSource | None:
     """Return the first source of an input that there is."""
     for each in sources:
         if (
@@ -188,7 +154,7 @@ def _source(match: _Match, sources: tuple[InputSource, ...], inputs: Mapping[str
     return None
 
 
-def _lacking(match: _Match, inputs: Mapping[str, Any]) -> list[str]:
+def _lacking(match: RuleMatch, inputs: Mapping[str, Any]) -> list[str]:
     """Return the inputs that a match has no source for."""
     lacking = [name for name, given in match.rule.inputs.items() if _source(match, given, inputs) is None]
     listed = [name for name, written in _wanted(match).items() if "[" in written]
@@ -197,7 +163,7 @@ def _lacking(match: _Match, inputs: Mapping[str, Any]) -> list[str]:
     return lacking
 
 
-def _wanted(match: _Match) -> dict[str, str]:
+def _wanted(match: RuleMatch) -> dict[str, str]:
     """Return the outputs that a match would take of earlier steps: how each is written, by its name."""
     return {
         written.partition("[")[0].partition(".")[0]: written
@@ -208,15 +174,15 @@ def _wanted(match: _Match) -> dict[str, str]:
     }
 
 
-def _connect(matches: list[_Match]) -> None:
+def _connect(matches: list[RuleMatch]) -> None:
     """Say for each match which others make what it takes.
 
     It takes what was made before it and not taken yet; where all is taken, what the last one took; where nothing comes
     before it ("put into this folder the video …"), what comes after it.
     """
     ordered = sorted(matches, key=lambda each: each.place)
-    taken: set[_Match] = set()
-    last: list[_Match] = []
+    taken: set[RuleMatch] = set()
+    last: list[RuleMatch] = []
     for at, match in enumerate(ordered):
         match.before = []
         wanted = _wanted(match)
@@ -233,12 +199,12 @@ def _connect(matches: list[_Match]) -> None:
             last = match.before
 
 
-def _steps(matches: list[_Match], inputs: Mapping[str, Any]) -> list[WorkflowStep]:
+def _steps(matches: list[RuleMatch], inputs: Mapping[str, Any]) -> list[WorkflowStep]:
     """Return the steps of all matches, those before whose outputs others take."""
     made: list[WorkflowStep] = []
-    done: set[_Match] = set()
+    done: set[RuleMatch] = set()
 
-    def make(match: _Match) -> None:
+    def make(match: RuleMatch) -> None:
         if match in done:
             return
         done.add(match)
@@ -281,7 +247,7 @@ def _steps(matches: list[_Match], inputs: Mapping[str, Any]) -> list[WorkflowSte
 
 
 def _in_order(
-    steps: list[WorkflowStep], matches: list[_Match], request: NormalizedRequest
+    steps: list[WorkflowStep], matches: list[RuleMatch], request: NormalizedRequest
 ) -> list[WorkflowStep]:
     """Return steps of which those of a clause that is said to come after others wait for these."""
     stages = list(accumulate(int(request.comes_after(at)) for at in range(len(request.intents))))
@@ -309,16 +275,14 @@ def _in_order(
 
 
 def _value(
-    match: _Match, source: InputSource, giver: tuple[str, str] | None, givers: list[tuple[str, str]]
+    match: RuleMatch, source: InputSource, giver: tuple[str, str] | None, givers: list[tuple[str, str]]
 ) -> Any:
     if source.file and match.file is not None:
         return escape_literal(match.file.text)
     if source.group is not None:
-        return escape_literal(_unquoted(match.groups[0][source.group]))
+        return escape_literal(match.groups[0][source.group])
     if source.groups is not None:
-        return [
-            escape_literal(_unquoted(each[source.groups])) for each in match.groups if source.groups in each
-        ]
+        return [escape_literal(each[source.groups]) for each in match.groups if source.groups in each]
     if source.request is not None:
         return write_reference(None, [source.request])
     if source.output is not None and giver is not None:
@@ -328,37 +292,95 @@ def _value(
     return escape_literal(source.value)
 
 
-def _unquoted(text: str) -> str:
-    pairs = {'"': '"', "«": "»", "“": "”"}
-    return text[1:-1] if len(text) > 2 and pairs.get(text[0]) == text[-1] else text
-
-
 def _is_pointer(
-    request: NormalizedRequest, intent: RequestIntent, matches: list[_Match], rules: PlanRules
+    request: NormalizedRequest, intent: RequestIntent, matches: list[RuleMatch], rules: PlanRules
 ) -> bool:
     """Return whether a clause says no more than what another one says whole: "download it", "and upload"."""
-    if intent.urls or intent.files or not intent.verb:
+    if intent.parts or not intent.verb:
         return False
     kind = intent.verb_class
     if kind != ANY_VERB and not any(each.rule.serves and kind in each.rule.serves for each in matches):
         return False
     words = content_words(request.masked[intent.start : intent.end], rules)
-    return (
-        bool(matches)
-        and set(words) <= {intent.verb}
-        and "\ue000" not in request.masked[intent.start : intent.end]
-    )
+    return bool(matches) and set(words) <= {intent.verb}
 
 
 def _unread(
-    request: NormalizedRequest, intent: RequestIntent, own: list[_Match], rules: PlanRules
+    request: NormalizedRequest,
+    intent: RequestIntent,
+    own: list[RuleMatch],
+    rules: PlanRules,
+    inputs: Mapping[str, Any],
 ) -> list[str]:
-    """Return the words of a clause that say something and that are in no match."""
-    letters = list(request.masked[intent.start : intent.end])
-    for start, end in (span for each in own for span in each.spans):
-        letters[start - intent.start : end - intent.start] = " " * (end - start)
-    return [
-        each
-        for each in content_words("".join(letters), rules)
-        if each != intent.verb and rules.verb_class(each) is None
+    """Return what of a clause says something and is in no step.
+
+    A preposition or a noun says something by itself unless it leads to what a step takes: "into out" does, and "to
+    FOLDER" does not. A pronoun does unless a step takes what an earlier one made.
+    """
+    takes = [
+        each for each in own if any(_takes_made(each, source, inputs) for source in each.rule.inputs.values())
     ]
+    is_known = bool(takes) and sum(map(_made, takes)) <= len(takes)
+    served = {kind for each in own for kind in each.rule.serves} | {ANY_VERB}
+    kinds = {part.text.rpartition(".")[2].casefold() for part in intent.files}  # "the csv file data.csv"
+    unread: list[str] = []
+    pending: list[str] = []  # a preposition with its nouns, until it leads to something
+    after = ""  # the kind of the piece before
+    for text, kind in _pieces(request, intent, own, rules):
+        if kind == "filler":
+            continue
+        if kind == "preposition" or (kind == "noun" and (pending or after == "bare")):
+            if kind == "preposition" and after == "noun":
+                unread += pending
+                pending = []
+            pending.append(text)
+        elif kind == "noun":
+            pass  # what the verb is about, or the kind of a name: "download the video", "a.zip file"
+        elif kind in ("part", "bare") or (
+            kind == "pronoun" and takes and (is_known or text.casefold() not in _ONE)
+        ):
+            pending = []
+        else:
+            unread += pending
+            pending = []
+            is_known_word = (
+                text == intent.verb or rules.verb_class(text) in served or text.casefold() in kinds
+            )
+            if kind == "pronoun" or (kind == "word" and not is_known_word):
+                unread.append(text)
+        after = kind
+    return unread + pending
+
+
+def _takes_made(match: RuleMatch, sources: tuple[InputSource, ...], inputs: Mapping[str, Any]) -> bool:
+    """Return whether an input is what an earlier step made, or the request was given."""
+    source = _source(match, sources, inputs)
+    return source is not None and bool(source.output or source.outputs or source.request)
+
+
+def _made(match: RuleMatch) -> int:
+    """Return how many things a match takes of earlier steps."""
+    return sum(each.files or 1 for each in match.before)
+
+
+def _pieces(
+    request: NormalizedRequest, intent: RequestIntent, own: list[RuleMatch], rules: PlanRules
+) -> Iterator[tuple[str, str]]:
+    """Yield the words of a clause and what is taken of it, each with its kind."""
+    letters = list(request.masked[intent.start : intent.end].translate(_NO_MARKS))
+
+    def write(start: int, end: int, mark: str) -> None:
+        start, end = max(start, intent.said_from) - intent.start, end - intent.start
+        letters[start:end] = mark * (end - start)
+
+    for match in own:
+        for start, end in match.spans:
+            write(start, end, _TAKEN)
+    parts = {(each.start, each.end) for each in intent.parts}
+    for match in own:
+        for start, end in match.names:
+            write(start, end, _PART if (start, end) in parts else _BARE)
+    said = _SET_PHRASE.sub(" ", "".join(letters[intent.said_from - intent.start :]))
+    kinds = {MASK: "open", _PART: "part", _BARE: "bare", _TAKEN: "taken"}
+    for piece in _PIECE.findall(said):
+        yield piece, kinds.get(piece[0]) or rules.word_kind(piece) or "word"

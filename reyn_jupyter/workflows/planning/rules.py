@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -28,6 +28,15 @@ RULES_FILE = RULES
 ANY_VERB = "any"  # the class of verbs that every rule serves: "take", "process"
 OTHER_VERB = "other"  # the class of verbs that no built-in rule serves
 _LONGEST_PATTERN = 2_000
+FILE_GROUP = "file"  # the group of a rule of files
+_NAME = "{name}"  # in a pattern: quoted text, or one word that can be the name of a folder
+_ANY_NAME = (
+    r"""(?:"[^"\n]+"|'[^\n]+?'|`[^`\n]+`|“[^”\n]+”|„[^“”\n]+[“”]|‘[^\n]+?’|«[^»\n]+»|「[^」\n]+」"""
+    r"""|[\pL\pN_.~/\\-]*[\pL\pN_/])"""
+)
+
+WordKind = Literal["filler", "noun", "preposition", "pronoun"]
+_Kind = TypeVar("_Kind", bound=str)
 
 
 @dataclass(frozen=True)
@@ -61,10 +70,12 @@ class PlanRule:
     Attributes:
         name: of its own.
         capability: of the step.
-        pattern: RE2, searched in one clause of the request; each match is a step.
+        pattern: RE2, searched in one clause of the request; each match is a step. None for a rule of files.
+        files: Suffixes; each file with one of them that the clause names is a match, with the group "file".
         needs: RE2; a clause in which it is not found is left to other rules.
         unless: RE2; a clause in which it is found is left to other rules.
         once: whether all matches of a clause are one step.
+        alone: Whether the clause must be the whole request.
         serves: classes of verbs that it serves, every one where none is named; a clause with another verb asks for
             something else.
         inputs: the sources of each input, the first that there is counts. Without one for each the rule makes no step.
@@ -75,12 +86,14 @@ class PlanRule:
 
     name: str
     capability: str
-    pattern: str
+    pattern: str | None
     inputs: Mapping[str, tuple[InputSource, ...]]
     contract: Contract
+    files: tuple[str, ...] = ()
     needs: str | None = None
     unless: str | None = None
     once: bool = False
+    alone: bool = False
     serves: tuple[str, ...] = ()
     on_failure: OnFailure = "fail"
     file: str = ""
@@ -99,11 +112,17 @@ class PlanRules:
         rules: see `PlanRule`.
         verbs: words that begin an intent, by class; a word that ends with ``*`` stands for all that begin so.
         words: words that say nothing by themselves, so that a rule need not explain them.
+        nouns: Words that say nothing beside what they stand for: "the file a.zip".
+        prepositions: Words that say nothing before something that a rule takes: "to FOLDER".
+        pronouns: Words that stand for what an earlier step made.
     """
 
     rules: tuple[PlanRule, ...] = ()
     verbs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    nouns: tuple[str, ...] = ()
+    prepositions: tuple[str, ...] = ()
+    pronouns: tuple[str, ...] = ()
 
     def before(self, other: PlanRules) -> PlanRules:
         """Return these rules, and those of another file after them; a name that both have is theirs no longer."""
@@ -113,20 +132,15 @@ class PlanRules:
             (*self.rules, *(each for each in other.rules if each.name not in names)),
             {each: (*self.verbs.get(each, ()), *other.verbs.get(each, ())) for each in classes},
             (*self.words, *other.words),
+            (*self.nouns, *other.nouns),
+            (*self.prepositions, *other.prepositions),
+            (*self.pronouns, *other.pronouns),
         )
 
     @functools.cached_property
     def _vocabulary(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Whole words by what they are, and beginnings of words, the longest first."""
-        whole: dict[str, str] = {}
-        stems: list[tuple[str, str]] = []
-        for kind, words in self.verbs.items():
-            for word in words:
-                if word.endswith("*"):
-                    stems.append((word[:-1], kind))
-                else:
-                    whole.setdefault(word, kind)
-        return whole, sorted(stems, key=lambda pair: -len(pair[0]))
+        return _by_word(self.verbs)
 
     def verb_class(self, word: str) -> str | None:
         """Return the class of a verb, or None where the word is not known as one.
@@ -140,15 +154,42 @@ class PlanRules:
         return found or next((kind for stem, kind in stems if folded.startswith(stem)), None)
 
     @functools.cached_property
-    def _idle(self) -> tuple[frozenset[str], tuple[str, ...]]:
-        whole = frozenset(each for each in self.words if not each.endswith("*"))
-        return whole, tuple(each[:-1] for each in self.words if each.endswith("*"))
+    def _word_kinds(self) -> tuple[dict[str, WordKind], list[tuple[str, WordKind]]]:
+        """Whole words by what they are, and beginnings of words, the longest first."""
+        kinds: dict[WordKind, tuple[str, ...]] = {
+            "pronoun": self.pronouns,
+            "preposition": self.prepositions,
+            "noun": self.nouns,
+            "filler": self.words,
+        }
+        return _by_word(kinds)
+
+    def word_kind(self, word: str) -> WordKind | None:
+        """Return what a word is that says nothing by itself, or None for every other word.
+
+        >>> [built_in_rules().word_kind(word) for word in ("the", "into", "files", "it", "grayscale")]
+        ['filler', 'preposition', 'noun', 'pronoun', None]
+        """
+        whole, stems = self._word_kinds
+        folded = word.casefold().replace("ё", "е")
+        return whole.get(folded) or next((kind for stem, kind in stems if folded.startswith(stem)), None)
 
     def is_idle(self, word: str) -> bool:
         """Return whether a word says nothing by itself: an article, a preposition, "please"."""
-        whole, stems = self._idle
-        folded = word.casefold().replace("ё", "е")
-        return folded in whole or (bool(stems) and folded.startswith(stems))
+        return self.word_kind(word) is not None
+
+
+def _by_word(kinds: Mapping[_Kind, tuple[str, ...]]) -> tuple[dict[str, _Kind], list[tuple[str, _Kind]]]:
+    """Return whole words by their kinds, the first kind of each, and beginnings of words, the longest first."""
+    whole: dict[str, _Kind] = {}
+    stems: list[tuple[str, _Kind]] = []
+    for kind, words in kinds.items():
+        for word in words:
+            if word.endswith("*"):
+                stems.append((word[:-1], kind))
+            else:
+                whole.setdefault(word, kind)
+    return whole, sorted(stems, key=lambda pair: -len(pair[0]))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -166,7 +207,7 @@ def compiled(pattern: str) -> Any:
     options.log_errors = False
     options.case_sensitive = False
     try:
-        return re2.compile(pattern, options)
+        return re2.compile(pattern.replace(_NAME, _ANY_NAME), options)
     except (re2.error, UnicodeError) as problem:
         said = problem.args[0] if problem.args else problem
         shown = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
@@ -210,8 +251,9 @@ def read_rules(data: Any, file: str) -> PlanRules:
         kind: tuple(word.casefold().replace("ё", "е") for word in words)
         for kind, words in given.verbs.items()
     }
-    words = tuple(word.casefold().replace("ё", "е") for word in given.words)
-    return PlanRules(tuple(_rule(each, file) for each in given.rules), folded, words)
+    kinds = (given.words, given.nouns, given.prepositions, given.pronouns)
+    words = (tuple(word.casefold().replace("ё", "е") for word in each) for each in kinds)
+    return PlanRules(tuple(_rule(each, file) for each in given.rules), folded, *words)
 
 
 @functools.cache
@@ -251,10 +293,12 @@ class _SourceData(_Strict):
 class _RuleData(_Strict):
     name: str = Field(min_length=1, max_length=100)
     capability: str
-    pattern: str = Field(min_length=1)
+    pattern: str | None = Field(default=None, min_length=1)
+    files: list[str] = Field(default_factory=list)
     needs: str | None = None
     unless: str | None = None
     once: bool = False
+    alone: bool = False
     serves: list[str] = Field(default_factory=list)
     on_failure: OnFailure = "fail"
     inputs: dict[str, tuple[_SourceData, ...]] = Field(default_factory=dict)
@@ -278,7 +322,9 @@ class _RuleData(_Strict):
     def _sound(self) -> _RuleData:
         if not is_capability(self.capability):
             raise ValueError(f"{self.capability[:80]!r} is no capability; write it as video.convert")
-        known = compiled(self.pattern).groupindex
+        if (self.pattern is None) != bool(self.files):
+            raise ValueError("one of pattern and files is needed")
+        known = {FILE_GROUP} if self.pattern is None else compiled(self.pattern).groupindex
         for each in (self.needs, self.unless):
             if each is not None:
                 compiled(each)
@@ -297,6 +343,9 @@ class _RulesData(_Strict):
     rules: list[_RuleData] = Field(default_factory=list, max_length=1_000)
     verbs: dict[str, list[str]] = Field(default_factory=dict)
     words: list[str] = Field(default_factory=list)
+    nouns: list[str] = Field(default_factory=list)
+    prepositions: list[str] = Field(default_factory=list)
+    pronouns: list[str] = Field(default_factory=list)
 
 
 def _rule(data: _RuleData, file: str) -> PlanRule:
@@ -310,9 +359,11 @@ def _rule(data: _RuleData, file: str) -> PlanRule:
         pattern=data.pattern,
         inputs=inputs,
         contract=Contract(data.input_schema, data.output_schema),
+        files=tuple(data.files),
         needs=data.needs,
         unless=data.unless,
         once=data.once,
+        alone=data.alone,
         serves=tuple(data.serves),
         on_failure=data.on_failure,
         file=file,

@@ -237,7 +237,7 @@ async def test_a_skipped_step_takes_along_what_needs_it_and_nothing_else() -> No
     assert (run.status, run.exit_code) == ("completed_with_skips", 0)
     assert [each.status for each in run.steps] == ["done", "skipped", "skipped", "skipped", "done"]
     assert sorted(steps.calls) == ["a", "b", "e"]
-    assert run.text.startswith("The task is done, but some of it was skipped.")
+    assert run.text.startswith("The task is partly done: 3 of 5 steps were skipped.")
     assert run.missing == ("b test.b", "c test.c", "d test.d")
 
 

@@ -216,3 +216,28 @@ def test_the_model_of_the_session_is_asked_for_json_of_the_schema(workspace: Pat
 )
 def test_a_model_that_fails_is_an_error_of_its_kind(workspace: Path, error: ModelError, kind: str) -> None:
     assert in_a_session(workspace, error)[0] == kind
+
+
+def test_model_that_plans_another_file_leaves_a_gap():
+    cases = {
+        ("translate 'my talk.txt'", "talk.txt"): False,
+        ("translate talk.txt", "my talk.txt"): False,
+        ("translate talk.txt", "a folder"): False,
+        ("translate talk.txt", "texts/talk.txt"): True,
+        ("translate talk.txt", "talk.txt"): True,
+        ("translate talk.txt", "Read talk.txt first"): True,
+        ("translate https://example.org/talk", "https://example.org/other"): False,
+        ("translate https://example.org/talk", "https://example.org/talk"): True,
+    }
+    for (text, given), covered in cases.items():
+        plan = planned(text, Scripted([step(inputs={"text": given})]))
+        left = [each.reason_message for each in plan.gaps if each.step_id is None]
+        assert (left == []) == covered and all(
+            "No step of the language model takes" in each for each in left
+        ), text
+
+
+def test_model_is_not_asked_which_file_is_meant():
+    model = Scripted()
+    plan = planned("translate the file my talk.txt", model)
+    assert model.prompts == [] and "quotation marks" in plan.gaps[0].reason_message

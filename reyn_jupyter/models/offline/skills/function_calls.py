@@ -1,7 +1,8 @@
 """Calls of a function that the prompt names, or plainly describes.
 
-Invariant: every argument comes from the prompt, by the types and names in the action's schema. A required parameter
-that the prompt does not give is reported as missing, never made up.
+Invariant: Every argument comes from the prompt, by the types and names in the action's schema. A required parameter
+that the prompt does not give is reported as missing, never made up. A value that the prompt gives and that no parameter
+takes is reported, never left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from reyn_jupyter.models.offline.context import Declined, PlanningContext, name_
 from reyn_jupyter.models.offline.lexer import asks, units
 from reyn_jupyter.models.offline.lexicon import alike, parts
 from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
+from reyn_jupyter.models.offline.skills.given_arguments import given_arguments
 from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 _CALL = re.compile(
@@ -108,7 +110,12 @@ def attempt_described(context: PlanningContext, prompt: Prompt) -> str | None:
         exact = known.entry.lower() in prompt.words
         if coverage < SURE and not exact:
             continue
-        filled = fill(known, prompt, _places(prompt, known.entry))
+        try:
+            filled = fill(known, prompt, _places(prompt, known.entry))
+        except Declined:
+            if exact:
+                raise
+            continue
         if not filled.missing and (filled.arguments or exact):
             return call(context, known, prompt, known.entry)
     return None
@@ -122,6 +129,13 @@ def call(context: PlanningContext, action: KnownAction, prompt: Prompt, name: st
     """Invoke a function with what the prompt gives; declines when something required is missing."""
     known = context.schema(action)
     filled = fill(known, prompt, _places(prompt, name))
+    if filled.unplaced:
+        said = ", ".join(f"“{word[:60]}”" for word in filled.unplaced[:5])
+        takes = ", ".join(map(code, known.parameters)) or "no arguments"
+        raise Declined(
+            f"{said} is in no argument of the call. {code(known.entry)} takes {takes}; "
+            "write each as NAME=VALUE, and text in quotation marks."
+        )
     if filled.missing:
         needs = ", ".join(
             f"{code(key)} ({known.parameters[key].get('type', 'any')})" for key in filled.missing
@@ -186,15 +200,25 @@ _LINKS = {
 }
 
 
+_SILENT = re.compile(
+    "and|on|using|by|in|from|please|now|then|me|it|function|arguments?|parameters?|values?|args|thanks"
+)
 _BEFORE_NAME = ("with", "on", "for", "of", "to", "(")
 
 
 @dataclass
 class FilledArguments:
-    """The arguments found, and the required parameters that the prompt does not give."""
+    """The arguments found in a prompt.
+
+    Attributes:
+        arguments: By the names of parameters.
+        missing: The required parameters that the prompt does not give.
+        unplaced: What the prompt gives and no parameter takes.
+    """
 
     arguments: dict[str, Any] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    unplaced: list[str] = field(default_factory=list)
 
 
 def fill(action: KnownAction, prompt: Prompt, skip: set[int] | None = None) -> FilledArguments:
@@ -208,6 +232,10 @@ def fill(action: KnownAction, prompt: Prompt, skip: set[int] | None = None) -> F
     return _Filler(action, prompt, set(skip or ())).filled()
 
 
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
 class _Filler:
     def __init__(self, action: KnownAction, prompt: Prompt, used: set[int]) -> None:
         self.action = action
@@ -218,7 +246,14 @@ class _Filler:
     def filled(self) -> FilledArguments:
         result = FilledArguments()
         names = list(self.action.parameters)
-        for name in names:  # named values first, so that a leftover is not taken for one of them
+        result.arguments, spans = given_arguments(self.action, self.prompt.text, self._type)
+        for index, token in enumerate(self.tokens):
+            if any(start < token.end and token.start < end for start, end in spans):
+                self.used.add(index)
+        for name in names:
+            if name in result.arguments:
+                continue
+            # Named values come first, so that a leftover is not taken for one of them.
             value = self._named(name)
             if value is not None:
                 result.arguments[name] = value
@@ -233,7 +268,27 @@ class _Filler:
         if not self.action.required:
             self._positional(result, names)
         result.missing = [name for name in self.action.required if name not in result.arguments]
+        result.unplaced = self._unplaced()
         return result
+
+    def _unplaced(self) -> list[str]:
+        """Return the values that no parameter took, and after "call NAME" the words too."""
+        called = _CALL.match(self.prompt.text)
+        begin = len(self.prompt.text) if called is None else called.end()
+        return [
+            token.text
+            for index, token in enumerate(self.tokens)
+            if index not in self.used
+            and (
+                token.kind in ("number", "quoted", "path", "date")
+                or (
+                    token.kind == "word"
+                    and token.start >= begin
+                    and token.lower not in _LINKS
+                    and not _SILENT.fullmatch(token.lower)
+                )
+            )
+        ]
 
     # -- where a value stands ---------------------------------------------------------------------------------------
 
@@ -264,7 +319,11 @@ class _Filler:
                 return None
             if token.kind == "symbol" and token.text == "[" and self._type(name) == "array":
                 return self._array(step)
-            if token.lower in _LINKS and not (token.kind == "word" and step == len(self.tokens) - 1):
+            if (
+                token.kind in ("word", "symbol")
+                and token.lower in _LINKS
+                and not (token.kind == "word" and step == len(self.tokens) - 1)
+            ):
                 continue
             value = self._value(step, name, loose=True)
             if value is not None or token.kind == "word":
@@ -304,7 +363,9 @@ class _Filler:
                 and self.tokens[step - 1].lower in _BEFORE_NAME
             ):
                 return self._value(step, name, loose=False)
-            if kind == "string" and token.kind in ("quoted", "path", "date"):
+            if kind in ("string", "reference") and token.kind in ("quoted", "path", "date"):
+                return self._value(step, name, loose=False)
+            if kind == "reference" and token.kind == "number":
                 return self._value(step, name, loose=False)
         return self._phrase(name) if kind == "string" else None
 
@@ -345,7 +406,11 @@ class _Filler:
         )
 
     def _positional(self, result: FilledArguments, names: list[str]) -> None:
-        if not result.arguments and names and any(token.kind == "number" for token in self.tokens):
+        if (
+            not result.arguments
+            and names
+            and any(token.kind in ("number", "quoted") for token in self.tokens)
+        ):
             value = self._leftover(names[0])
             if value is not None:
                 result.arguments[names[0]] = value
@@ -355,9 +420,16 @@ class _Filler:
     def _type(self, name: str) -> str:
         schema = self.action.parameters[name]
         kind = schema.get("type")
-        if schema.get("x-reference") is True:
-            return "reference"
         options = schema.get("anyOf")
+        shapes = (
+            [schema, *(each for each in options if isinstance(each, dict))]
+            if isinstance(options, list)
+            else [schema]
+        )
+        if any(
+            each.get("x-reference") is True or "any" in _listed(each.get("x-reference")) for each in shapes
+        ):
+            return "reference"
         if kind is None and isinstance(options, list):
             kind = next(
                 (o.get("type") for o in options if isinstance(o, dict) and o.get("type") != "null"), None
@@ -381,8 +453,9 @@ class _Filler:
             token.kind in ("quoted", "path", "date", "number") or (loose and token.kind == "word")
         ):
             value = token.text
-        elif kind == "reference" and token.kind == "word":
-            value = {"$var": token.text}
+        elif kind == "reference":
+            value = {"$var": token.text} if token.kind == "word" else token.text
+            value = token.number if token.kind == "number" else None if token.kind == "symbol" else value
         if value is not None:
             self.used.add(step)
         return value
