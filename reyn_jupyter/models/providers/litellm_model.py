@@ -19,7 +19,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
-from reyn_jupyter.models.providers import litellm_loader, litellm_offline, provider_errors, wire
+from reyn_jupyter.models.providers import (
+    litellm_loader,
+    litellm_offline,
+    provider_errors,
+    raw_stream,
+    wire,
+)
 from reyn_jupyter.models.providers.attachments import provider_messages
 from reyn_jupyter.models.providers.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.providers.prices import Price, price_of
@@ -94,6 +100,7 @@ class LiteLLMModel:
         self._headers = dict(headers or {})
         self._environ = os.environ if environ is None else environ
         self._manner: Manner = "stream with usage"
+        self._returns_thoughts = True  # `reasoning_content` goes back with the calls of a turn
         self._media = None if media is None else frozenset(media)
         self.parameters = dict(parameters or {})
         _refuse_reserved(self.parameters)
@@ -204,6 +211,9 @@ class LiteLLMModel:
             except _SimplerError as refusal:
                 manner = refusal.manner
                 continue
+            except _ThoughtsRefusedError:
+                self._returns_thoughts = False
+                continue
             self._manner = manner
             if meter is not None and meter.requests == before and self._leaves:
                 # Answered by a way that is not counted: the provider's library has a client of its own.
@@ -240,11 +250,13 @@ class LiteLLMModel:
         end = clock() + max(request.first_word or 0.0, request.timeout * _TOTAL_FACTOR)
         try:
             async with asyncio.timeout(first_word) as silence:
+                body = raw_stream.next_body()
                 answer = await litellm.acompletion(**self._arguments(request, manner))
                 if manner == "whole":
                     incoming.take_whole(answer)
                     return
                 stream = answer
+                incoming.watch(stream, body)
                 async for chunk in stream:
                     silence.reschedule(min(clock() + request.timeout, end))
                     incoming.take(chunk)
@@ -261,6 +273,8 @@ class LiteLLMModel:
         except Exception as error:
             if error is incoming.listener_error:
                 raise
+            if not incoming.begun and self._refuses_thoughts(error, request):
+                raise _ThoughtsRefusedError from None
             simpler = None if incoming.begun else _simpler(error, manner)
             if simpler is not None:
                 raise _SimplerError(simpler) from None
@@ -277,7 +291,7 @@ class LiteLLMModel:
             **request.parameters,
             "model": self._model,
             # LiteLLM rewrites messages and tools in place for some providers; these are shared and hashed.
-            "messages": provider_messages(request.messages, self.media),
+            "messages": self._messages(request),
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
@@ -299,6 +313,19 @@ class LiteLLMModel:
         if key is not None:
             arguments["api_key"] = key
         return arguments
+
+    def _messages(self, request: Request) -> list[dict[str, Any]]:
+        messages = provider_messages(request.messages, self.media)
+        if not self._returns_thoughts:
+            for message in messages:
+                message.pop("reasoning_content", None)
+        return messages
+
+    def _refuses_thoughts(self, error: Exception, request: Request) -> bool:
+        """Return whether a provider refused a request for the thoughts in it, as strict ones do."""
+        sent = self._returns_thoughts and any(message.reasoning.text for message in request.messages)
+        refused = getattr(error, "status_code", None) in (400, 422)
+        return sent and refused and "reasoning_content" in str(error)
 
     def _key(self, *, own_address: bool) -> str | None:
         """The key where LiteLLM would not find the right one by itself; None leaves it to LiteLLM."""
@@ -327,6 +354,10 @@ class _SimplerError(Exception):
     def __init__(self, manner: Manner) -> None:
         super().__init__(manner)
         self.manner: Manner = manner
+
+
+class _ThoughtsRefusedError(Exception):
+    """The provider does not take thoughts back: ask without them."""
 
 
 def _simpler(error: Exception, manner: Manner) -> Manner | None:
