@@ -24,6 +24,7 @@ WRAPPERS = ("list_actions", "describe_action", "invoke_action", "search_actions"
 LONGEST_NAME = 512  # characters; anything longer is no name but a mistake
 
 _CATEGORY = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*")
+_ECHO = re.compile(r"(?:default_api\.|\s)+")
 # What models write around the name of a tool. Sources: public reports on GPT, Gemini, Kimi K2, gpt-oss, and vLLM.
 _DRESS = re.compile(
     r"(?:(?:default_api|functions?|tools?|multi_tool_use|to=functions)[.:]|[\s\"'`])+", re.IGNORECASE
@@ -53,12 +54,14 @@ class ActionName:
 
     @classmethod
     def parse(cls, text: str) -> ActionName:
-        """Read a qualified name, without what models write around it.
+        """Read a qualified name; a leading ``default_api.`` (some models echo it) is dropped.
 
         Raises:
             MalformedNameError: no separator, an empty entry, a category that no name can have, or too long.
         """
-        category, _, entry = bare_name(text).partition(SEPARATOR)
+        trimmed = text.strip()
+        echo = _ECHO.match(trimmed)
+        category, _, entry = (trimmed[echo.end() :] if echo else trimmed).partition(SEPARATOR)
         if not entry or len(entry) > LONGEST_NAME or not is_category_name(category):
             raise MalformedNameError(text[:LONGEST_NAME])
         return cls(category, entry)

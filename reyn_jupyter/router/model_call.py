@@ -155,7 +155,9 @@ class ModelCaller:
         self._conversation = conversation
         self._options = options
         self._uses = uses or {}
-        self._parameters = parameters or {}
+        self._parameters = dict(parameters or {})
+        if options.reasoning_effort is not None:
+            self._parameters["reasoning_effort"] = options.reasoning_effort
         self._repeat = repeat
         self._limits = limits
         self._retries: list[Retry] = []

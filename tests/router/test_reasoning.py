@@ -140,3 +140,10 @@ def test_provider_that_refuses_thoughts_is_asked_without_them(tmp_path: Path) ->
         server.shutdown()
     assert trace.answer == "Done."
     assert ["reasoning_content" in str(body) for body in seen] == [False, True, False]
+
+
+def test_reasoning_effort_of_a_turn_and_of_the_settings_reaches_the_model(workspace: Path) -> None:
+    s = session(workspace, "One.", "Two.", config={"router": {"reasoning_effort": "low"}})
+    s.ask("go")
+    s.ask("go on", effort="high")
+    assert [request.parameters["reasoning_effort"] for request in s.model.requests] == ["low", "high"]

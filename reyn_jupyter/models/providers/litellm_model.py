@@ -58,6 +58,7 @@ _RESERVED = frozenset({
 })  # fmt: skip
 _OLLAMA = ("ollama", "ollama_chat")
 _TOTAL_FACTOR = 10
+_EFFORT = "reasoning_effort"
 _CLOSING_SECONDS = 0.5
 
 Manner = Literal["stream with usage", "stream", "whole"]
@@ -203,6 +204,7 @@ class LiteLLMModel:
         _refuse_reserved(request.parameters)
         self._demand_provider_and_key()
         litellm = await self._litellm()
+        self._demand_effort(litellm, request)
         manner = self._manner
         while True:
             incoming = IncomingAnswer(request, on_text)
@@ -219,6 +221,19 @@ class LiteLLMModel:
                 # Answered by a way that is not counted: the provider's library has a client of its own.
                 meter.add(self.host or "", len(canonical(request.wire)), counted=False)
             return incoming.response(self._model, litellm)
+
+    def _demand_effort(self, litellm: Any, request: Request) -> None:
+        """Refuse a reasoning effort that LiteLLM would leave out without a word."""
+        own_address = self._api_base or base_override(self._model, self._environ)
+        if _EFFORT not in {**self.parameters, **request.parameters} or own_address is not None:
+            return
+        taken = litellm.get_supported_openai_params(self._model)
+        if taken is not None and _EFFORT not in taken:
+            raise ModelError(
+                "unsupported",
+                f"{self._model} takes no reasoning effort.",
+                "Leave --effort and router.reasoning_effort out, or use a reasoning model.",
+            )
 
     async def _litellm(self) -> Any:
         """LiteLLM; imported in a thread, so that an interrupt need not wait for it."""
@@ -307,6 +322,8 @@ class LiteLLMModel:
         base = self._api_base or base_override(self._model, self._environ)
         if base is not None:
             arguments["api_base"] = base
+        if _EFFORT in arguments and base is not None:  # LiteLLM's list does not know what is served there
+            arguments["allowed_openai_params"] = [_EFFORT]
         if self._headers:
             arguments["extra_headers"] = dict(self._headers)
         key = self._key(own_address=base is not None)
