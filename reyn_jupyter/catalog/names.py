@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 SEPARATOR = "__"
 CHOOSE = "choose_action"  # the tool by which a model picks from a short list, where it is asked to
@@ -25,6 +25,11 @@ LONGEST_NAME = 512  # characters; anything longer is no name but a mistake
 
 _CATEGORY = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*")
 _ECHO = re.compile(r"(?:default_api\.|\s)+")
+# What models write around the name of a tool. Sources: public reports on GPT, Gemini, Kimi K2, gpt-oss, and vLLM.
+_DRESS = re.compile(
+    r"(?:(?:default_api|functions?|tools?|multi_tool_use|to=functions)[.:]|[\s\"'`])+", re.IGNORECASE
+)
+_TRAIN = re.compile(r"(?:<\|.*|:\d+|\(\)|[\s\"'`])+$", re.DOTALL)
 _FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_IN_FUNCTION_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_FUNCTION_NAME = 64
@@ -67,6 +72,31 @@ class ActionName:
 
     def __str__(self) -> str:
         return self.text
+
+
+def bare_name(text: str, known: Collection[str] = ()) -> str:
+    """Return a tool's name without what models write around it.
+
+    Args:
+        text: The name as a model wrote it.
+        known: Names of the tools on offer. A name of one of them stays; case and hyphens of another one may differ.
+
+    Example:
+        >>> bare_name("functions.list_actions:0"), bare_name("inspect<|channel|>commentary")
+        ('list_actions', 'inspect')
+        >>> bare_name("List-Actions", ["list_actions"])
+        'list_actions'
+    """
+    if text in known or len(text) > 2 * LONGEST_NAME:
+        return text
+    dress = _DRESS.match(text)
+    bare = _TRAIN.sub("", text[dress.end() :] if dress else text)
+    alike = [name for name in known if _folded(name) == _folded(bare)] if bare not in known else ()
+    return alike[0] if len(alike) == 1 else bare or text
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def is_category_name(text: str) -> bool:

@@ -194,6 +194,9 @@ class Weak(SettingsSection):
     )
 
 
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high"]
+
+
 class Router(SettingsSection):
     surface: Literal["universal", "flat", "auto"] | None = Field(
         default=None, description="which tools the model sees"
@@ -229,6 +232,9 @@ class Router(SettingsSection):
     repair: bool = Field(default=False, description="run an unambiguous near-miss of a read-only action")
     forgive: bool = Field(
         default=True, description="decode, lift and coerce arguments where the schema allows one reading"
+    )
+    reasoning_effort: ReasoningEffort | None = Field(
+        default=None, description="how much a reasoning model thinks; the provider's default when left out"
     )
     weak: Weak = Field(default_factory=Weak)
     limits: Limits = Field(default_factory=Limits)

@@ -132,6 +132,7 @@ _RULES: dict[str, Rule] = {
     **{f"router.limits.{name}": _at_most for name in _LIMITS},
     "router.limits.writes_per_completion": _few_writes,
     **{f"outputs.{name}": _at_most for name in _OUTPUTS},
+    "router.reasoning_effort": _never,
     "router.repair": _only_off,
     "router.forgive": _only_off,
     "llm_log": _only_off,

@@ -115,14 +115,44 @@ class Attachment:
 
 
 @dataclass(frozen=True)
+class Reasoning:
+    """The thoughts of a model before an answer or a call.
+
+    Attributes:
+        text: The thoughts, as far as the provider shows them.
+        blocks: The provider's own form with signatures (Anthropic, Bedrock, OpenRouter). It takes nothing else back.
+    """
+
+    text: str = ""
+    blocks: tuple[dict[str, Any], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.blocks)
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The thoughts as fields of a message."""
+        given = {"reasoning_content": self.text, "thinking_blocks": list(self.blocks)}
+        return {name: value for name, value in given.items() if value}
+
+
+NO_REASONING = Reasoning()
+
+
+@dataclass(frozen=True)
 class Message:
-    """One message of a conversation; never changed once made, so its wire form and digest are made once."""
+    """One message of a conversation; never changed once made, so its wire form and digest are made once.
+
+    Attributes:
+        reasoning: Thoughts before the calls of an assistant message, as long as their turn lasts.
+    """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    reasoning: Reasoning = NO_REASONING
 
     @property
     def text_alone(self) -> Message:
@@ -146,11 +176,15 @@ class Message:
             wire["tool_call_id"] = self.tool_call_id
         if self.attachments:
             wire["attachments"] = [each.record for each in self.attachments]
-        return wire
+        return {**wire, **self.reasoning.wire} if self.reasoning else wire
 
     @cached_property
     def canonical(self) -> bytes:
-        """The wire form as canonical JSON, put together by hand: it is made for every message of every turn."""
+        """The wire form without thoughts as canonical JSON.
+
+        It is put together by hand, since it is made for every message of every turn. Thoughts have no part in it: a
+        recording is found by what was asked and done.
+        """
         parts = [f'"content":{_json_text(self.content)}', f'"role":"{self.role}"']
         if self.attachments:
             parts.insert(0, f'"attachments":{_CANONICAL.encode([each.record for each in self.attachments])}')
@@ -171,7 +205,7 @@ class Message:
         """Tokens of the message, estimated; made once, so that a long history costs nothing again."""
         attached = sum([each.tokens for each in self.attachments])
         if self.tool_calls:
-            return estimate_tokens(self.canonical)
+            return estimate_tokens(self.canonical) + estimate_tokens(self.reasoning.text)
         return estimate_tokens(self.content) + _MESSAGE_TOKENS + attached
 
     @classmethod
@@ -180,7 +214,9 @@ class Message:
             ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
             for call in wire.get("tool_calls") or ()
         )
-        return cls(wire["role"], wire.get("content") or "", calls, wire.get("tool_call_id"))
+        reasoning = Reasoning(wire.get("reasoning_content") or "", tuple(wire.get("thinking_blocks") or ()))
+        content = wire.get("content") or ""
+        return cls(wire["role"], content, calls, wire.get("tool_call_id"), reasoning=reasoning)
 
 
 @dataclass(frozen=True)
@@ -305,12 +341,16 @@ class RequestFacts:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one call, as the provider counts them; `estimated` when they are bytes / 4."""
+    """Tokens of one call, as the provider counts them; `estimated` when they are bytes / 4.
+
+    `reasoning_tokens` are a part of `completion_tokens`, `cached_tokens` of `prompt_tokens`.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     estimated: bool = False
+    reasoning_tokens: int = 0
 
     @property
     def total(self) -> int:
@@ -332,6 +372,7 @@ class Response:
     model: str = ""
     fingerprint: str | None = None
     raw: object = field(default=None, repr=False, compare=False)
+    reasoning: Reasoning = NO_REASONING
 
 
 ErrorKind = Literal[

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from reyn_jupyter.config import Limits
-from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
+from reyn_jupyter.models.base import Message, Model, ModelError, Prefix, Response, estimate_tokens
 from reyn_jupyter.models.providers.wire import metering
 from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.router.context.fit_context import ContextLengths
@@ -45,6 +45,7 @@ from reyn_jupyter.runtime.record.events import (
     RequestSent,
     RunEnded,
 )
+from reyn_jupyter.runtime.record.run_outcome import DECLINES
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support.encoding import clean, clip
@@ -250,13 +251,8 @@ class RouterLoop:
                 if ask_again is None:
                     self._answered(state, reply)
                     return
-            elif nudged:
-                raise ModelError(
-                    "stream",
-                    "The model returned nothing, twice.",
-                    "Ask again, rephrase, or try another model with -m.",
-                )
             else:
+                _refuse_nothing(reply.raw, nudged)
                 nudged = True
                 state.messages.append(Message("user", EMPTY_NUDGE))
         await self._close(state, prefix, offer, run, budget, limits.max_steps)
@@ -264,8 +260,13 @@ class RouterLoop:
     @staticmethod
     def _answered(state: TurnState, reply: Reply) -> None:
         _set_answer(state, reply.kept.text)
-        if reply.raw.finish_reason == "length":
+        finish = reply.raw.finish_reason
+        if finish == "length":
             state.notes.append(CUT_OFF)
+        elif finish not in ("stop", *DECLINES):
+            state.notes.append(
+                f"the provider ended the reply for the reason {finish!r:.80}; it may be incomplete"
+            )
 
     def _failed(self, state: TurnState, error: ModelError) -> None:
         """End a turn whose model failed: with its error, or with the answer that it was asked for again."""
@@ -492,6 +493,24 @@ class RouterLoop:
                 waited=run.waits.seconds(),
                 helped=dict(state.helped.items()),
             )
+        )
+
+
+def _refuse_nothing(response: Response, again: bool) -> None:
+    """Raise ModelError for a reply with neither text nor calls if asking once more would not help, or did not."""
+    if response.finish_reason == "length":
+        thought = response.usage.reasoning_tokens or estimate_tokens(response.reasoning.text)
+        spent = f" after {thought:,} tokens of thought" if thought else ""
+        raise ModelError(
+            "stream",
+            f"The reply reached its limit of tokens{spent}, before it had an answer.",
+            "Raise max_tokens under the model's parameters in reyn.yaml, or lower the model's reasoning effort.",
+        )
+    if again:
+        raise ModelError(
+            "stream",
+            "The model returned nothing, twice.",
+            "Ask again, rephrase, or try another model with -m.",
         )
 
 

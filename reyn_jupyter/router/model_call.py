@@ -22,6 +22,7 @@ from reyn_jupyter.models.base import (
     Model,
     ModelError,
     Prefix,
+    Reasoning,
     Request,
     Response,
     ToolCall,
@@ -32,11 +33,12 @@ from reyn_jupyter.models.providers.prices import Price
 from reyn_jupyter.models.providers.provider_facts import first_word_patience
 from reyn_jupyter.models.providers.wire import metering_call
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
+from reyn_jupyter.models.thoughts import ThoughtFilter
 from reyn_jupyter.models.written_calls import CallFilter
 from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.router.context.fit_context import ContextFitter, ContextLengths, Fitted, reply_limits
 from reyn_jupyter.router.repeats import Repeats
-from reyn_jupyter.router.reply.normalize_reply import readable
+from reyn_jupyter.router.reply.normalize_reply import readable, with_bare_names, without_thoughts
 from reyn_jupyter.router.request import prompt as prompts
 from reyn_jupyter.router.request.forced_choice import Attempt, Known
 from reyn_jupyter.router.request.router_options import RouterOptions
@@ -153,7 +155,9 @@ class ModelCaller:
         self._conversation = conversation
         self._options = options
         self._uses = uses or {}
-        self._parameters = parameters or {}
+        self._parameters = dict(parameters or {})
+        if options.reasoning_effort is not None:
+            self._parameters["reasoning_effort"] = options.reasoning_effort
         self._repeat = repeat
         self._limits = limits
         self._retries: list[Retry] = []
@@ -310,14 +314,15 @@ class ModelCaller:
         # What is written by a schema is a call, and no answer to be shown.
         publish, step = run.log.listener if attempt.form != "schema" else None, state.step
         on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
-        if on_text is not None and self._options.text_calls:
-            on_text = CallFilter(on_text)
+        if on_text is not None:
+            on_text = ThoughtFilter(CallFilter(on_text) if self._options.text_calls else on_text)
         began = time.perf_counter()
         self._retries.clear()
         self._scheduled = lambda retry: run.log.append(self._retry_event(step, retry))
         try:
             with metering_call(self._model, request, sends_of(run.log, lambda: step)):
-                response = attempt.read(readable(await self._patient.complete(request, on_text)))
+                came = await self._patient.complete(request, on_text)
+            response = attempt.read(without_thoughts(readable(came)))
         except ModelError as error:
             run.log.append(
                 ModelReplied(
@@ -337,11 +342,16 @@ class ModelCaller:
             self._fitter.learn(response.usage.prompt_tokens)
         reply = await self.kept(response)
         run.log.append(_replied(step, request, reply.kept, seconds, len(self._retries)))
-        return reply
+        names = attempt.offer.tools.names
+        return Reply(with_bare_names(reply.raw, names), with_bare_names(reply.kept, names))
 
     async def kept(self, response: Response) -> Reply:
         """Return a response beside what is kept of it."""
-        size = len(response.text) + sum(len(call.arguments) for call in response.tool_calls)
+        size = (
+            len(response.text)
+            + len(response.reasoning.text)
+            + sum(len(call.arguments) for call in response.tool_calls)
+        )
         kept = self._redacted(response) if size < LARGE else await asyncio.to_thread(self._redacted, response)
         return Reply(response, kept)
 
@@ -371,13 +381,17 @@ class ModelCaller:
             return None
 
     def _redacted(self, response: Response) -> Response:
-        calls = response.tool_calls
-        held = (response.text, *(text for call in calls for text in (call.name, call.arguments)))
-        text, *texts = redacted = self._services.redactor.value(held)
+        calls, thoughts = response.tool_calls, response.reasoning
+        texts = (text for call in calls for text in (call.name, call.arguments))
+        held = (response.text, thoughts.text, thoughts.blocks, *texts)
+        text, thought, blocks, *texts = redacted = self._services.redactor.value(held)
         if redacted is held:
             return response
         pairs = zip(calls, texts[::2], texts[1::2], strict=True)
-        return replace(response, text=text, tool_calls=tuple(ToolCall(c.id, n, a) for c, n, a in pairs))
+        # A provider takes back no block that was changed.
+        reasoning = Reasoning(thought, thoughts.blocks if blocks == thoughts.blocks else ())
+        kept = tuple(ToolCall(c.id, n, a) for c, n, a in pairs)
+        return replace(response, text=text, tool_calls=kept, reasoning=reasoning)
 
     def _log_request(
         self,
@@ -457,4 +471,6 @@ def _replied(step: int, request: Request, response: Response, seconds: float, re
         seconds=seconds,
         retries=retries,
         fingerprint=response.fingerprint,
+        reasoning=response.reasoning.text,
+        reasoning_tokens=response.usage.reasoning_tokens,
     )

@@ -72,7 +72,7 @@ class ToolCalls:
         calls = self._distinct(reply.raw.tool_calls)
         kept = zip(calls[: most + 1], reply.kept.tool_calls, strict=False)
         sent = tuple(sendable(ToolCall(call.id, shown.name, shown.arguments)) for call, shown in kept)
-        state.messages.append(Message("assistant", reply.kept.text, sent))
+        state.messages.append(Message("assistant", reply.kept.text, sent, reasoning=reply.kept.reasoning))
         state.pending = list(calls[: most + 1])
         await self._run_all(state, calls[:most], encoder, run, most_writes, flags)
         if extra := calls[most:]:

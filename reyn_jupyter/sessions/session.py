@@ -391,7 +391,7 @@ class Session:
         Args:
             prompt: literal text.
             on_event: gets the run's events as they happen.
-            options: those of `TurnOptions`: model, surface, discovery, max_steps, budget, approve, new.
+            options: those of `TurnOptions`: model, surface, discovery, max_steps, effort, budget, approve, new.
 
         Returns:
             The `Trace`: `.answer`, `.result`, `.df` (its table), `.steps`, `.cost`; `.error` where it failed, with the

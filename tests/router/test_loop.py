@@ -306,7 +306,6 @@ def test_a_configured_tier_that_is_missing_is_an_error_with_the_line_to_add(work
         ("list_action", "list_actions"),
         ("listActions", "list_actions"),
         ("invoke", "invoke_action"),
-        ("Inspect", "inspect"),
     ],
 )
 def test_a_near_miss_of_a_wrapper_is_told_which_one_it_was_after(

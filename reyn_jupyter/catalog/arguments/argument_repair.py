@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Names that models use for another one, though the schema says otherwise.
 ALIASES: Mapping[str, str] = {"text": "content", "source_id": "source", "message": "request"}
 NOTHING = object()  # no reading
+_MOST_ENCODINGS = 3  # times that arguments may be encoded
+_MOST_OBJECTS = 20  # that stand behind each other
 _LONGEST_PARSED = 10_000_000  # characters of a string that is read as JSON
 
 
@@ -85,6 +87,57 @@ def _kinds(rule: Mapping[str, Any], root: Schema, depth: int = 4) -> set[str] | 
     return None if not found or None in found else set().union(*(kind for kind in found if kind))
 
 
+def leave_out_nulls(schema: Schema, args: dict[str, Any], fits: Callable[[str, Any], bool]) -> list[str]:
+    """Remove null for an optional parameter that takes none, as models with strict schemas send it."""
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    names = [
+        name
+        for name, value in args.items()
+        if value is None and name in properties and name not in required and not fits(name, None)
+    ]
+    for name in names:
+        del args[name]
+    return ["coerced"] if names else []
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Return the one JSON object that the text of a model's arguments holds, or None.
+
+    An object may be encoded twice, repeated, or follow an empty one, as streams of several servers have it.
+
+    Example:
+        >>> read_object('{}{"a": 1}'), read_object('{"a": 1}{"a": 1}'), read_object('"{\\\\"a\\\\": 1}"')
+        ({'a': 1}, {'a': 1}, {'a': 1})
+        >>> read_object('{"a": 1}{"a": 2}'), read_object("[1]")
+        (None, None)
+    """
+    value: Any = text
+    for _ in range(_MOST_ENCODINGS):
+        if not isinstance(value, str):
+            break
+        value = read_json(value) if (whole := _one_of(value)) is None else whole
+    return value if isinstance(value, dict) else None
+
+
+def _one_of(text: str) -> dict[str, Any] | None:
+    """Return the object that several JSON objects behind each other come to; None for anything else."""
+    found: list[dict[str, Any]] = []
+    rest = text.strip() if len(text) <= _LONGEST_PARSED else ""
+    while rest:
+        try:
+            value, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict) or len(found) == _MOST_OBJECTS:
+            return None
+        found.append(value)
+        rest = rest[end:].lstrip()
+    told = [value for value in found if value]
+    if len(found) < 2 or any(value != told[0] for value in told):
+        return None
+    return told[0] if told else {}
+
+
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 
@@ -122,6 +175,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("too large")
     return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_twice, parse_constant=_no_number, parse_float=_finite)
 
 
 def whole_numbers(schema: Schema, args: dict[str, Any]) -> None:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from cachetools import LRUCache, cached
 
 from reyn_jupyter.catalog.action import NO_CODES, ErrorCodes
-from reyn_jupyter.catalog.arguments.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
+from reyn_jupyter.catalog.arguments.argument_repair import (
+    coerce,
+    leave_out_nulls,
+    put_aliases_right,
+    read_object,
+    whole_numbers,
+)
 from reyn_jupyter.catalog.arguments.reference_places import misplaced_references
 from reyn_jupyter.catalog.arguments.references import (
     TooMuchError,
@@ -88,6 +94,7 @@ def _prepare(schema: Schema, validator: SchemaValidator, raw_args: object, *, fo
         return Prepared({}, (), [{"path": "", "message": message}])
     if forgive:
         flags += put_aliases_right(schema, args)
+        flags += leave_out_nulls(schema, args, validator.fits)
         flags += coerce(schema, args, validator.fits)
     whole_numbers(schema, args)
     return Prepared(args, tuple(flags), _unreadable(args) or _invalid(schema, validator, args))
@@ -193,8 +200,8 @@ def _as_object(raw: object, *, forgive: bool) -> tuple[dict[str, Any] | None, li
     if isinstance(raw, dict):
         return dict(raw), []
     if isinstance(raw, str) and forgive:
-        decoded = read_json(raw)
-        if isinstance(decoded, dict):
+        decoded = read_object(raw)
+        if decoded is not None:
             return decoded, ["decoded"]
     return None, []
 

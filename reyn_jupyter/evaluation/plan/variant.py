@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue
 
+from reyn_jupyter.config.settings import ReasoningEffort
 from reyn_jupyter.evaluation.plan.validation import Stated
 from reyn_jupyter.models.base import canonical
 
@@ -26,6 +27,7 @@ class Variant(Stated):
         model: a tier, "offline", "simulator", a LiteLLM model string, or the name of a model given to the study.
         parameters: sent with every request (temperature, seed, max_tokens).
         reinforcement: how often the list-first mandate is placed.
+        reasoning_effort: How much a reasoning model thinks; the provider's default when None.
         without: categories that its trials are not offered, of those in a scenario's catalog.
         catalog_size: actions that a trial's catalog is filled up to, with recorded actions that do not do what is asked
             (`distractors`); None leaves it as the scenario has it.
@@ -64,6 +66,7 @@ class Variant(Stated):
     short_errors: bool = False
     required_first: bool = False
     search: bool = False
+    reasoning_effort: ReasoningEffort | None = None
     without: tuple[str, ...] = ()
     catalog_size: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=8, ge=1, le=1000)
@@ -98,7 +101,8 @@ class Variant(Stated):
     def config(self) -> dict[str, Any]:
         """The settings that a session of this variant gets."""
         router = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
-                  "listing_order", "listing_limit", "names", "constrain_names", "repair", "forgive")  # fmt: skip
+                  "listing_order", "listing_limit", "names", "constrain_names", "repair", "forgive",
+                  "reasoning_effort")  # fmt: skip
         weak = (
             "text_calls",
             "stop_repeats",

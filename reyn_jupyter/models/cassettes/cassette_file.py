@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 from weakref import WeakValueDictionary
 
-from reyn_jupyter.models.base import ErrorKind, ModelError, Request, Response, ToolCall, Usage
+from reyn_jupyter.models.base import ErrorKind, ModelError, Reasoning, Request, Response, ToolCall, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,6 +176,7 @@ def reply_event(request: Request, reply: Response | ModelError) -> dict[str, Any
         **asdict(reply.usage),
         "cost": reply.cost,
         "fingerprint": reply.fingerprint,
+        "reasoning": reply.reasoning.text,
     }
 
 
@@ -185,8 +186,11 @@ def reply_of(event: dict[str, Any], model: str) -> Response | ModelError:
         kind: Any = event["error_kind"] if event["error_kind"] in _KINDS else "unavailable"
         return ModelError(kind, event["error"], "This failure was recorded, and is served as it was.")
     figures = {
-        name: event[name] for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "estimated")
-    }
+        name: event[name]
+        for name in (
+            "prompt_tokens", "completion_tokens", "cached_tokens", "estimated", "reasoning_tokens"
+        )
+    }  # fmt: skip
     return Response(
         text=event["text"],
         tool_calls=tuple(ToolCall(**each) for each in event["tool_calls"]),
@@ -195,6 +199,7 @@ def reply_of(event: dict[str, Any], model: str) -> Response | ModelError:
         cost=event["cost"],
         model=model,
         fingerprint=event["fingerprint"],
+        reasoning=Reasoning(event["reasoning"]),
     )
 
 
@@ -271,6 +276,8 @@ def _shapes() -> dict[str, type[BaseModel]]:
         completion_tokens: int = 0
         cached_tokens: int = 0
         estimated: bool = False
+        reasoning: str = ""
+        reasoning_tokens: int = 0
         cost: float | None = None
         fingerprint: str | None = None
         error: str | None = None

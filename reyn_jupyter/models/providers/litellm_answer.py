@@ -12,11 +12,13 @@ Invariants:
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models.base import (
     ModelError,
+    Reasoning,
     Request,
     Response,
     ToolCall,
@@ -25,14 +27,22 @@ from reyn_jupyter.models.base import (
     estimate_tokens,
 )
 from reyn_jupyter.models.providers.provider_errors import cut_off, no_completion
+from reyn_jupyter.models.providers.raw_stream import BodyEnd, WholeDeltas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# What providers call the usual ends. Any other reason stays what it is. Sources: the API references of OpenAI,
+# Anthropic, Gemini, Mistral, Cohere, and Bedrock; the sources of vLLM, TGI, llama.cpp, and LiteLLM.
 _FINISH = {
-    "function_call": "tool_calls", "tool_use": "tool_calls", "end_turn": "stop", "eos": "stop",
-    "stop_sequence": "stop", "max_tokens": "length", "refusal": "content_filter", "safety": "content_filter",
+    "function_call": "tool_calls", "tool_use": "tool_calls", "tool_call": "tool_calls",
+    "end_turn": "stop", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop", "complete": "stop",
+    "max_tokens": "length", "model_length": "length", "max_output_tokens": "length", "error_limit": "length",
+    "model_context_window_exceeded": "length", "refusal": "content_filter", "safety": "content_filter",
+    "prohibited_content": "content_filter", "blocklist": "content_filter", "spii": "content_filter",
+    "recitation": "content_filter", "error_toxic": "content_filter", "sensitive": "content_filter",
+    "guardrail_intervened": "content_filter", "content_filtered": "content_filter",
 }  # fmt: skip
 _MOST = 10**12  # tokens or dollars of one call: beyond it, nobody counted
 # Text and arguments of one answer; a model that goes on beyond it is not going to stop.
@@ -50,6 +60,9 @@ class IncomingAnswer:
         self._request = request
         self._on_text = on_text
         self._text: list[str] = []
+        self._thoughts: list[str] = []
+        self._blocks: list[dict[str, Any]] = []
+        self._refusal: list[str] = []
         self._size = 0
         self._calls = ToolCallAssembler()
         self._finish: str | None = None
@@ -60,7 +73,7 @@ class IncomingAnswer:
 
     @property
     def begun(self) -> bool:
-        return bool(self._text) or len(self._calls) > 0
+        return bool(self._text or self._refusal) or len(self._calls) > 0
 
     def take(self, chunk: Any) -> None:
         """One chunk of a stream."""
@@ -81,17 +94,24 @@ class IncomingAnswer:
         self._take_message(choices[0].message)
 
     def _take_message(self, message: Any) -> None:
-        text = getattr(message, "content", None)
+        text, thoughts = _content(getattr(message, "content", None))
+        thoughts = _content(getattr(message, "reasoning_content", None))[0] or thoughts
+        for parts, piece in ((self._text, text), (self._thoughts, thoughts)):
+            if piece:
+                parts.append(piece)
+                self._size += len(piece)
+        blocks = getattr(message, "thinking_blocks", None)
+        self._blocks += [dict(block) for block in blocks if block] if isinstance(blocks, list) else ()
         if text:
-            self._text.append(text)
-            self._size += len(text)
             self._tell(text)
+        if refusal := _content(getattr(message, "refusal", None))[0]:
+            self._take_refusal(refusal)
         for position, call in enumerate(getattr(message, "tool_calls", None) or ()):
-            function = call.function
-            arguments = function.arguments
-            if arguments is not None and not isinstance(arguments, str):
-                arguments = json.dumps(arguments)
-            self._calls.add(getattr(call, "index", position), call.id, function.name, arguments)
+            index = getattr(call, "index", position)
+            self._calls.add(index, call.id, call.function.name, _arguments(call.function.arguments))
+        legacy = getattr(message, "function_call", None)  # OpenAI before tools, and servers made for it
+        if legacy is not None:
+            self._calls.add(0, None, legacy.name, _arguments(legacy.arguments))
         if self._size + self._calls.size > _LARGEST_ANSWER:
             raise ModelError(
                 "stream",
@@ -109,6 +129,17 @@ class IncomingAnswer:
             self.listener_error = error
             raise
 
+    def watch(self, stream: Any, end: BodyEnd) -> None:
+        """Read from a provider's stream what LiteLLM would leave out."""
+        raw = getattr(stream, "completion_stream", None)
+        if raw is not None and hasattr(raw, "__aiter__"):
+            stream.completion_stream = WholeDeltas(raw, _content, self._take_refusal, lambda: end.is_said)
+
+    def _take_refusal(self, piece: str) -> None:
+        self._refusal.append(piece)
+        self._size += len(piece)
+        self._tell(piece)
+
     def end_stream(self, stream: Any) -> None:
         """The stream ended in good order: see that it was a whole answer, and read the provider's usage.
 
@@ -117,7 +148,8 @@ class IncomingAnswer:
         received = getattr(stream, "chunks", ())
         if not received:
             raise NotStreamed
-        if getattr(stream, "received_finish_reason", self._finish) is None:
+        self._finish = getattr(stream, "received_finish_reason", self._finish)
+        if self._finish is None:
             raise cut_off(self._request.model)
         self._raw = received
         self._usage = next(
@@ -127,11 +159,13 @@ class IncomingAnswer:
     def response(self, model: str, litellm: Any) -> Response:
         """The whole answer; an id that the provider left out is made from the conversation's length."""
         calls = self._calls.finish(f"call_{len(self._request.messages)}")
-        text = "".join(self._text)
+        text, thoughts = "".join(self._text), "".join(self._thoughts)
         arguments = "".join(call.arguments for call in calls)
-        usage = _usage(self._usage) or _estimated(self._request, text, arguments)
+        usage = _usage(self._usage) or _estimated(self._request, f"{thoughts}{text}", arguments)
         finish = str(self._finish or "stop").lower()
         finish = _FINISH.get(finish, finish)
+        if self._refusal and not text and not calls:
+            text, finish = "".join(self._refusal), "refusal"
         return Response(
             text=text,
             tool_calls=calls,
@@ -141,7 +175,54 @@ class IncomingAnswer:
             model=model,
             fingerprint=self._fingerprint,
             raw=self._raw,
+            reasoning=Reasoning(thoughts, _joined(self._blocks)),
         )
+
+
+def _content(given: Any) -> tuple[str, str]:
+    """Return the text and the thoughts in a message's content, whatever form it has.
+
+    Example:
+        >>> _content([{"type": "thinking", "thinking": [{"text": "Hm."}]}, {"type": "text", "text": "3"}])
+        ('3', 'Hm.')
+        >>> _content(None), _content(3)
+        (('', ''), ('3', ''))
+    """
+    if given is None:
+        return "", ""
+    if isinstance(given, str):
+        return given, ""
+    if isinstance(given, Mapping):
+        thinking = given.get("thinking", given.get("reasoning"))
+        if thinking is not None or given.get("type") in ("thinking", "reasoning", "redacted_thinking"):
+            return "", "".join(_content(given.get("text") if thinking is None else thinking))
+        return _content(next((given[name] for name in ("text", "content", "refusal") if name in given), None))
+    if isinstance(given, list | tuple):
+        parts = [_content(part) for part in given]
+        return "".join(text for text, _ in parts), "".join(thoughts for _, thoughts in parts)
+    return json.dumps(given), ""
+
+
+def _arguments(given: Any) -> str | None:
+    """Return a call's arguments as text; some servers send them as an object."""
+    return given if given is None or isinstance(given, str) else json.dumps(given)
+
+
+def _joined(blocks: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return thinking blocks whose pieces came in a stream: a signature ends its block."""
+    whole: list[dict[str, Any]] = []
+    for block in blocks:
+        last = whole[-1] if whole else None
+        if (
+            last is not None
+            and last.get("type") == block.get("type") == "thinking"
+            and not last.get("signature")
+        ):
+            last["thinking"] = f"{last.get('thinking') or ''}{block.get('thinking') or ''}"
+            last["signature"] = block.get("signature")
+        else:
+            whole.append(dict(block))
+    return tuple(whole)
 
 
 def _usage(given: Any) -> Usage | None:
@@ -154,7 +235,12 @@ def _usage(given: Any) -> Usage | None:
     if prompt == completion == 0:
         return None
     cached = getattr(getattr(given, "prompt_tokens_details", None), "cached_tokens", None)
-    return Usage(prompt, completion, cached if isinstance(cached, int) else 0)
+    thought = getattr(getattr(given, "completion_tokens_details", None), "reasoning_tokens", None)
+    return Usage(prompt, completion, _tokens(cached, prompt), reasoning_tokens=_tokens(thought, completion))
+
+
+def _tokens(given: Any, most: int) -> int:
+    return given if isinstance(given, int) and 0 <= given <= most else 0
 
 
 def _estimated(request: Request, text: str, arguments: str) -> Usage:
@@ -238,9 +324,11 @@ class ToolCallAssembler:
             self.size += len(arguments)
 
     def _begins_another(self, slot: _Slot, identity: str | None, name: str | None) -> bool:
-        if identity and slot.id:
-            return identity != slot.id
-        return bool(name and slot.name) and slot.complete()
+        if identity and slot.id and identity != slot.id:
+            # Some servers give each fragment an id of its own. One without a name continues the open call.
+            return bool(name) or slot.complete()
+        another = name != slot.name if identity and slot.id else bool(slot.name)
+        return bool(name) and another and slot.complete()
 
     def finish(self, prefix: str) -> tuple[ToolCall, ...]:
         """The calls as they began; a missing or repeated id becomes `prefix` and a number."""

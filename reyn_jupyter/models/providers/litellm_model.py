@@ -19,7 +19,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
-from reyn_jupyter.models.providers import litellm_loader, litellm_offline, provider_errors, wire
+from reyn_jupyter.models.providers import (
+    litellm_loader,
+    litellm_offline,
+    provider_errors,
+    raw_stream,
+    wire,
+)
 from reyn_jupyter.models.providers.attachments import provider_messages
 from reyn_jupyter.models.providers.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.providers.prices import Price, price_of
@@ -52,6 +58,7 @@ _RESERVED = frozenset({
 })  # fmt: skip
 _OLLAMA = ("ollama", "ollama_chat")
 _TOTAL_FACTOR = 10
+_EFFORT = "reasoning_effort"
 _CLOSING_SECONDS = 0.5
 
 Manner = Literal["stream with usage", "stream", "whole"]
@@ -94,6 +101,7 @@ class LiteLLMModel:
         self._headers = dict(headers or {})
         self._environ = os.environ if environ is None else environ
         self._manner: Manner = "stream with usage"
+        self._returns_thoughts = True  # `reasoning_content` goes back with the calls of a turn
         self._media = None if media is None else frozenset(media)
         self.parameters = dict(parameters or {})
         _refuse_reserved(self.parameters)
@@ -196,6 +204,7 @@ class LiteLLMModel:
         _refuse_reserved(request.parameters)
         self._demand_provider_and_key()
         litellm = await self._litellm()
+        self._demand_effort(litellm, request)
         manner = self._manner
         while True:
             incoming = IncomingAnswer(request, on_text)
@@ -204,11 +213,27 @@ class LiteLLMModel:
             except _SimplerError as refusal:
                 manner = refusal.manner
                 continue
+            except _ThoughtsRefusedError:
+                self._returns_thoughts = False
+                continue
             self._manner = manner
             if meter is not None and meter.requests == before and self._leaves:
                 # Answered by a way that is not counted: the provider's library has a client of its own.
                 meter.add(self.host or "", len(canonical(request.wire)), counted=False)
             return incoming.response(self._model, litellm)
+
+    def _demand_effort(self, litellm: Any, request: Request) -> None:
+        """Refuse a reasoning effort that LiteLLM would leave out without a word."""
+        own_address = self._api_base or base_override(self._model, self._environ)
+        if _EFFORT not in {**self.parameters, **request.parameters} or own_address is not None:
+            return
+        taken = litellm.get_supported_openai_params(self._model)
+        if taken is not None and _EFFORT not in taken:
+            raise ModelError(
+                "unsupported",
+                f"{self._model} takes no reasoning effort.",
+                "Leave --effort and router.reasoning_effort out, or use a reasoning model.",
+            )
 
     async def _litellm(self) -> Any:
         """LiteLLM; imported in a thread, so that an interrupt need not wait for it."""
@@ -240,11 +265,13 @@ class LiteLLMModel:
         end = clock() + max(request.first_word or 0.0, request.timeout * _TOTAL_FACTOR)
         try:
             async with asyncio.timeout(first_word) as silence:
+                body = raw_stream.next_body()
                 answer = await litellm.acompletion(**self._arguments(request, manner))
                 if manner == "whole":
                     incoming.take_whole(answer)
                     return
                 stream = answer
+                incoming.watch(stream, body)
                 async for chunk in stream:
                     silence.reschedule(min(clock() + request.timeout, end))
                     incoming.take(chunk)
@@ -261,6 +288,8 @@ class LiteLLMModel:
         except Exception as error:
             if error is incoming.listener_error:
                 raise
+            if not incoming.begun and self._refuses_thoughts(error, request):
+                raise _ThoughtsRefusedError from None
             simpler = None if incoming.begun else _simpler(error, manner)
             if simpler is not None:
                 raise _SimplerError(simpler) from None
@@ -277,7 +306,7 @@ class LiteLLMModel:
             **request.parameters,
             "model": self._model,
             # LiteLLM rewrites messages and tools in place for some providers; these are shared and hashed.
-            "messages": provider_messages(request.messages, self.media),
+            "messages": self._messages(request),
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
@@ -293,12 +322,27 @@ class LiteLLMModel:
         base = self._api_base or base_override(self._model, self._environ)
         if base is not None:
             arguments["api_base"] = base
+        if _EFFORT in arguments and base is not None:  # LiteLLM's list does not know what is served there
+            arguments["allowed_openai_params"] = [_EFFORT]
         if self._headers:
             arguments["extra_headers"] = dict(self._headers)
         key = self._key(own_address=base is not None)
         if key is not None:
             arguments["api_key"] = key
         return arguments
+
+    def _messages(self, request: Request) -> list[dict[str, Any]]:
+        messages = provider_messages(request.messages, self.media)
+        if not self._returns_thoughts:
+            for message in messages:
+                message.pop("reasoning_content", None)
+        return messages
+
+    def _refuses_thoughts(self, error: Exception, request: Request) -> bool:
+        """Return whether a provider refused a request for the thoughts in it, as strict ones do."""
+        sent = self._returns_thoughts and any(message.reasoning.text for message in request.messages)
+        refused = getattr(error, "status_code", None) in (400, 422)
+        return sent and refused and "reasoning_content" in str(error)
 
     def _key(self, *, own_address: bool) -> str | None:
         """The key where LiteLLM would not find the right one by itself; None leaves it to LiteLLM."""
@@ -327,6 +371,10 @@ class _SimplerError(Exception):
     def __init__(self, manner: Manner) -> None:
         super().__init__(manner)
         self.manner: Manner = manner
+
+
+class _ThoughtsRefusedError(Exception):
+    """The provider does not take thoughts back: ask without them."""
 
 
 def _simpler(error: Exception, manner: Manner) -> Manner | None:

@@ -12,9 +12,11 @@ Invariants:
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +39,26 @@ _NO_CONNECTION = frozenset({
 })  # fmt: skip
 _TIMED_OUT = frozenset({"Timeout", "APITimeoutError", "ReadTimeout", "ConnectTimeout", "TimeoutError"})
 _LONGEST_CHAIN = 12
-_TOO_LONG = (
-    "context length",
-    "context window",
-    "context limit",
-    "prompt is too long",
-    "context size",
-    "exceed_context_size",
-    "maximum number of tokens",
-    "maximum model length",
+# How providers say that a request is too long. Sources: OpenAI, Anthropic, Gemini, Bedrock, Mistral, vLLM, SGLang, TGI,
+# llama.cpp, LM Studio, Ollama, and OpenRouter, as quoted in the issues of those projects.
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|window|limit|size)|exceed_context_size|maximum number of tokens|maximum model length"
+    r"|(?:prompt|input|request|conversation|messages?) (?:is|are|was)? ?too (?:long|large) for"
+    r"|(?:prompt|input) (?:is )?too long|too many (?:input |prompt |total )?tokens"
+    r"|tokens`? \+ `max_new_tokens`|context the overflows|context overflow"
+    r"|exceeds? the (?:model's )?maximum (?:context|input|sequence|prompt)|larger than the max\w* (?:context|input)"
+    r"|reduce the length of (?:the|your) (?:messages|prompt|input)|input length (?:\d+ )?exceeds"
+    r"|number of (?:input )?tokens (?:\S+ )?(?:exceeds|must be)|prompt contains \d+ tokens",
+    re.IGNORECASE,
 )
+_RATE = re.compile(r"per (?:minute|second|hour|day)|rate.?limit", re.IGNORECASE)
+_BARE = re.compile(r"(?:Error code: \d{3}|An error occurred during streaming|)\s*")
+_MESSAGE_KEYS = (
+    "message", "error", "detail", "details", "msg", "error_message", "errorMessage", "errors", "description",
+    "title", "reason", "object", "type",
+)  # fmt: skip
+_MARKUP = re.compile(r"<(?:style|script).*?</|<[^>]*>", re.DOTALL)
+_MOST_PARTS, _DEEPEST_BODY, _LONGEST_BODY = 5, 6, 100_000
 _NO_CREDIT = (
     "insufficient_quota", "insufficient balance", "insufficient credits", "credit balance is too low",
     "billing_hard_limit", "billing hard limit", "billing_not_active",
@@ -138,7 +150,7 @@ def explain(
     if flagged:
         return _refused_content(failure)
     if failure.status in (401, 403) or speaks_of_keys or "AuthenticationError" in failure.names:
-        return refused_key(model, api_base, failure.status, environ)
+        return refused_key(model, api_base, failure.status, environ, failure.said)
     return _of_no_answer(failure, streaming) or _of_the_request(failure) or _of_the_provider(failure)
 
 
@@ -152,7 +164,7 @@ def _of_no_answer(failure: _Failure, streaming: bool) -> ModelError | None:
         return ModelError("stream", said, "Ask again, or ask differently.")
     if streaming and failure.says("before a finish_reason"):
         return cut_off(model)
-    if streaming and failure.status not in (404, 429):
+    if streaming and (failure.status is None or failure.status >= 500):
         why = failure.said
         if failure.names & _NO_CONNECTION:
             why = "the connection was lost."
@@ -231,8 +243,24 @@ def _of_the_account(failure: _Failure) -> ModelError:
     wait = retry_after(failure.headers)
     wait = back_in(failure.text) if wait is None else wait
     said = f"{failure.where} limits the rate of calls: {failure.said}"
-    hint = f"It asks to wait {wait:.0f} s." if wait is not None else "Wait a little and ask again."
+    hint = (
+        "Wait a little and ask again." if wait is None else f"Ask again {_when(wait)}, or use another model."
+    )
     return ModelError("rate_limited", said, hint, retryable=True, retry_after=wait)
+
+
+def _when(seconds: float) -> str:
+    """Return when to come back: in how long, and for a long wait at what time.
+
+    >>> _when(20.4)
+    'in 20 s'
+    """
+    if seconds < 120:
+        return f"in {seconds:.0f} s"
+    # A wait that no clock can hold is longer than a year.
+    then = datetime.now().astimezone() + timedelta(seconds=min(seconds, 31_536_000.0))
+    day = "" if then.date() == datetime.now().astimezone().date() else f"{then:%Y-%m-%d} "
+    return f"in {seconds / 60:,.0f} minutes, at {day}{then:%H:%M}"
 
 
 def _of_the_provider(failure: _Failure) -> ModelError:
@@ -257,9 +285,9 @@ def missing_key(model: str, variable: str) -> ModelError:
 
 
 def refused_key(
-    model: str, api_base: str | None, status: int | None, environ: Mapping[str, str]
+    model: str, api_base: str | None, status: int | None, environ: Mapping[str, str], said: str = ""
 ) -> ModelError:
-    """Return the error for a key that the provider did not take; its words are left out, as they may quote the key."""
+    """Return the error for a key that the provider did not take. Its words are left out if they quote the key."""
     variable, used = required_key(model), set_key(model, environ)
     if variable is not None and used is None and not (api_base or base_override(model, environ)):
         return missing_key(model, variable)
@@ -267,7 +295,8 @@ def refused_key(
     what = "does not allow this key" if status == 403 else "refused the key"
     name = used or variable
     hint = f"Look at the key in {name}." if name else "Look at the provider's key in the environment."
-    return ModelError("auth", f"{where} {what} for {model} ({status or 401}).", hint)
+    quoted = f": {said}" if said and _MARK not in said and "*" not in said else "."
+    return ModelError("auth", f"{where} {what} for {model} ({status or 401}){quoted}", hint)
 
 
 def unknown_provider(model: str) -> ModelError:
@@ -351,15 +380,74 @@ def retry_after(headers: Mapping[str, str] | None) -> float | None:
 
 
 def provider_words(error: BaseException) -> str:
-    """Return the provider's own words, without the names of the classes that carried them."""
+    """Return the provider's own words, without the names of the classes that carried them.
+
+    They are in the body of its answer, whatever shape that has, or in the text of the exception.
+    """
     text = str(getattr(error, "message", "") or error)
     original = getattr(error, "original_exception", None)
     if isinstance(original, BaseException):
         text = str(getattr(original, "message", "") or original)
-    return re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout): |\w+Exception - )+", "", text)
+    text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout): |\w+Exception - )+", "", text)
+    text = text.partition("Traceback (most recent call last)")[
+        0
+    ]  # LiteLLM's own, of an answer it cannot read
+    text = re.sub(r"^Error code: \d{3} - ", "", text)
+    if not _BARE.fullmatch(text):
+        return message_in(text)
+    return next(filter(None, map(message_in, _bodies(error))), text)
+
+
+def _bodies(error: BaseException) -> Iterator[Any]:
+    """Yield what a provider answered, as its client parsed it and as it came."""
+    links = list(chain(error))
+    yield from (getattr(link, "body", None) for link in links)
+    for link in links:
+        with suppress(Exception):  # the body of a stream that was not read
+            yield getattr(getattr(link, "response", None), "text", None)
+
+
+def message_in(body: Any, depth: int = _DEEPEST_BODY) -> str:
+    """Return the message in the body of an error, whatever shape it has; "" if there is none.
+
+    Example:
+        >>> message_in({"error": "not found"}), message_in([{"error": {"code": 400, "message": "bad key"}}])
+        ('not found', 'bad key')
+        >>> message_in({"detail": [{"loc": ["body", "tools"], "msg": "field required"}]})
+        'body.tools: field required'
+    """
+    if isinstance(body, bytes):
+        body = body.decode("utf-8", "replace")
+    if depth == 0:
+        return ""
+    if isinstance(body, str):
+        text = body[:_LONGEST_BODY].strip()
+        inner = text[2:-1] if text[:2] in ("b'", 'b"') and text[-1:] == text[1] else text
+        if inner[:1] in ("{", "["):
+            try:
+                return message_in(json.loads(inner), depth - 1) or text
+            except (ValueError, RecursionError):
+                return text
+        return " ".join(_MARKUP.sub(" ", text).split()) if text[:1] == "<" else text
+    if isinstance(body, list):
+        return "; ".join(filter(None, (message_in(each, depth - 1) for each in body[:_MOST_PARTS])))
+    if isinstance(body, dict):
+        said = next(filter(None, (message_in(body.get(key), depth - 1) for key in _MESSAGE_KEYS)), "")
+        place = body.get("loc")
+        return f"{'.'.join(map(str, place[:9]))}: {said}" if isinstance(place, list) and said else said
+    return ""
 
 
 def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status of a failure; of an error inside a stream, the one that its body states."""
+    for link in reversed(list(chain(error))):
+        body = getattr(link, "body", None)
+        stated = [getattr(link, "code", None)]
+        stated += [body.get("code"), body.get("status")] if isinstance(body, dict) else []
+        for code in stated:
+            number = int(code) if isinstance(code, str) and code.isdecimal() and len(code) == 3 else code
+            if isinstance(number, int) and 400 <= number < 600 and getattr(link, "response", None) is None:
+                return number
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
@@ -393,7 +481,7 @@ def headers_of(error: BaseException) -> Mapping[str, str] | None:
 
 def too_long(said: str) -> bool:
     """Tell whether the words say that a conversation is longer than the model takes."""
-    return any(words in said.lower() for words in _TOO_LONG)
+    return _TOO_LONG.search(said) is not None and not _RATE.search(said)
 
 
 def no_credit(said: str) -> bool:

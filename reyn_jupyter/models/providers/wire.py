@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models.base import Model, Request, canonical
 from reyn_jupyter.models.providers.provider_facts import host_of
+from reyn_jupyter.models.providers.raw_stream import note_body
 
 if TYPE_CHECKING:
     import httpx
@@ -86,7 +87,10 @@ def count_client(client: httpx.AsyncClient) -> None:
     """Count what an HTTP client sends from now on. Doing it again changes nothing."""
     hooks = client.event_hooks
     if _count not in hooks["request"]:
-        client.event_hooks = {**hooks, "request": [*hooks["request"], _count]}
+        client.event_hooks = {
+            "request": [*hooks["request"], _count],
+            "response": [*hooks["response"], note_body],
+        }
 
 
 async def _count(request: httpx.Request) -> None:

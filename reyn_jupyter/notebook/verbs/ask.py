@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from reyn_jupyter.config.settings import ReasoningEffort
 from reyn_jupyter.notebook.displays import updating_display
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.magic_line.interpolation import interpolate
@@ -39,6 +40,9 @@ class AskOptions(Options):
     max_steps: Annotated[int | None, Option(takes="N"), Field(ge=1, le=1000, description="steps at most")] = (
         None
     )
+    effort: Annotated[
+        ReasoningEffort | None, Option(), Field(description="how much a reasoning model thinks")
+    ] = None
     budget: Annotated[
         float | None, Option(takes="USD"), Field(gt=0, allow_inf_nan=False, description="US dollars at most")
     ] = None
@@ -59,7 +63,7 @@ class AskOptions(Options):
     ] = False
 
 
-_TURN = {"model", "surface", "discovery", "max_steps", "budget", "approve", "new"}
+_TURN = {"model", "surface", "discovery", "max_steps", "effort", "budget", "approve", "new"}
 
 
 def run(context: Context, options: AskOptions) -> Any:

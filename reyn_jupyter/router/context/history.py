@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from reyn_jupyter.catalog.names import CHOOSE
-from reyn_jupyter.models.base import Message, ToolCall
+from reyn_jupyter.models.base import NO_REASONING, Message, ToolCall
 from reyn_jupyter.models.providers.provider_facts import is_local
 from reyn_jupyter.support.encoding import clip
 from reyn_jupyter.support.text import count
@@ -207,7 +207,8 @@ def condense(messages: Sequence[Message]) -> tuple[Message, ...]:
         elif message.tool_calls:
             calls = tuple([short_call(call) for call in message.tool_calls if call.id in kept])
             if calls:
-                found.append(replace(message, content=clip(message.content, RESULT), tool_calls=calls))
+                content = clip(message.content, RESULT)
+                found.append(replace(message, content=content, tool_calls=calls, reasoning=NO_REASONING))
         else:
             found.append(_clipped(message, ANSWER) if message.role == "assistant" else message)
     return tuple(found)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 
+from reyn_jupyter.catalog.names import bare_name
 from reyn_jupyter.models.base import Response, ToolCall
+from reyn_jupyter.models.thoughts import split_thoughts
 from reyn_jupyter.support.encoding import clean
 
 _ID = re.compile(r"[!-~]{1,8192}")  # some providers carry more than a number in it
@@ -26,10 +28,28 @@ _HEAD = 200  # characters of unreadable arguments that stay
 def readable(response: Response) -> Response:
     """Return the reply with surrogate halves, which a stream can tear apart, joined again or replaced."""
     texts = (response.text, *(text for call in response.tool_calls for text in (call.name, call.arguments)))
-    if all(map(str.isascii, texts)):
+    thoughts = response.reasoning
+    if all(map(str.isascii, (*texts, thoughts.text))):
         return response
     calls = tuple(ToolCall(call.id, clean(call.name), clean(call.arguments)) for call in response.tool_calls)
-    return replace(response, text=clean(response.text), tool_calls=calls)
+    reasoning = replace(thoughts, text=clean(thoughts.text))
+    return replace(response, text=clean(response.text), tool_calls=calls, reasoning=reasoning)
+
+
+def without_thoughts(response: Response) -> Response:
+    """Return the reply with the thoughts that its text begins with as its reasoning."""
+    thoughts, answer = split_thoughts(response.text)
+    if answer == response.text:
+        return response
+    known = response.reasoning
+    text = "\n\n".join(filter(None, (known.text, thoughts)))
+    return replace(response, text=answer, reasoning=replace(known, text=text))
+
+
+def with_bare_names(response: Response, known: Collection[str]) -> Response:
+    """Return the reply with names of tools as they are on offer."""
+    calls = tuple(replace(call, name=bare_name(call.name, known)) for call in response.tool_calls)
+    return response if calls == response.tool_calls else replace(response, tool_calls=calls)
 
 
 def distinct(calls: Sequence[ToolCall], *taken: Container[str]) -> tuple[ToolCall, ...]:

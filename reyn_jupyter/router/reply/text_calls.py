@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.catalog.names import CHOOSE, SEPARATOR
+from reyn_jupyter.catalog.names import CHOOSE, SEPARATOR, bare_name
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.written_calls import INVOKE, WrittenCall, arguments_of, read_calls, unfenced
@@ -24,7 +24,6 @@ from reyn_jupyter.router.request.surface import Offer
 QUOTED = (
     "the model repeated a call that stands in what it had read, so it was not run (router.weak.text_calls)"
 )
-_ECHO = "default_api."  # some models write it before every name
 _UNSEEN = re.compile(r"[\s\\]+")
 
 
@@ -62,7 +61,7 @@ def text_calls(text: str, offer: Offer, snapshot: CatalogSnapshot, read: Iterabl
 
 def _tool_call(call: WrittenCall, offer: Offer, snapshot: CatalogSnapshot) -> ToolCall | None:
     """Return the call of a tool on offer that was meant; None where the text may be anything else."""
-    name = call.name.removeprefix(_ECHO)
+    name = bare_name(call.name, offer.tools.names)
     arguments: Any = call.arguments
     if name == INVOKE and name not in offer.tools.names and isinstance(arguments.get("action_name"), str):
         # There are direct tools alone. What is no object is answered by the schema, as in any call.

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from reyn_jupyter.config import Settings
+from reyn_jupyter.config.settings import ReasoningEffort
 from reyn_jupyter.models.base import Tier
 
 Surface = Literal["universal", "flat", "auto"]
@@ -53,6 +54,7 @@ class RouterOptions:
     short_errors: bool = False
     required_first: bool = False
     writes_per_completion: int = WRITES
+    reasoning_effort: ReasoningEffort | None = None
 
     @classmethod
     def of(cls, settings: Settings, tier: Tier) -> RouterOptions:
@@ -76,6 +78,7 @@ class RouterOptions:
             repair=router.repair,
             forgive=router.forgive,
             hot_list_n=settings.action_retrieval.hot_list_n,
+            reasoning_effort=router.reasoning_effort,
             writes_per_completion=router.limits.writes_per_completion or (WRITES_WEAK if weak else WRITES),
             **{key: weak if given is None else given for key, given in router.weak.model_dump().items()},
         )

@@ -13,12 +13,13 @@ from functools import cache, partial
 from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.arguments.argument_repair import read_object
 from reyn_jupyter.catalog.arguments.preparation import lift, misplaced, prepare
 from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, describe_action, list_actions
 from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError, select_categories
 from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, Found, as_query, search_answer
 from reyn_jupyter.catalog.discovery.visibility import nearest_category, search_hint
-from reyn_jupyter.catalog.names import CHOOSE, NameEncoder
+from reyn_jupyter.catalog.names import CHOOSE, NameEncoder, bare_name
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.suggest import unambiguous
 from reyn_jupyter.catalog.text_normalization import quoted
@@ -76,7 +77,7 @@ class Wrappers:
             encoder: decodes function names of direct tools (flat surface, hot list) into qualified names.
             flags: what is told of the call in the record besides.
         """
-        name = name.removeprefix("default_api.")
+        name = bare_name(name, self._wrappers)
         wrapper = self._choose if name == CHOOSE and run.discovery.choices else self._wrappers.get(name)
         quoted_name = name if wrapper is not None else self._shown(name)
         given: Any = {}
@@ -87,6 +88,8 @@ class Wrappers:
                 fault = f"a JSON object is needed, not {_kind(given)}"
         except (ValueError, RecursionError) as error:
             fault = str(error)
+        if fault is not None and (meant := read_object(arguments)) is not None:
+            given, fault, flags = meant, None, (*flags, "decoded")
         if fault is not None:
             return self._malformed(
                 ActionCall(call_id, name, None, quoted_name, arguments, flags, step), run, fault

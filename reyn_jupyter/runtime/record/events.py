@@ -163,7 +163,7 @@ class RequestSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReplied:
-    """The model answered, or failed (`error`). `key` is the request's."""
+    """The model answered, or failed (`error`). `key` is the request's; `reasoning` is what the model thought before."""
 
     step: int
     at: float
@@ -181,6 +181,8 @@ class ModelReplied:
     fingerprint: str | None = None
     error: str | None = None
     error_kind: str | None = None
+    reasoning: str = ""
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

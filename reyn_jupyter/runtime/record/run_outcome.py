@@ -20,6 +20,8 @@ from reyn_jupyter.runtime.record.events import (
 
 # A model that declines says so in the reason why it stopped.
 DECLINES = frozenset({"refusal", "content_filter", "declined"})
+# Any other reason than these may have cut an answer short.
+_COMPLETE = frozenset({"stop", "tool_calls"})
 
 
 class CallRecord(Protocol):
@@ -43,6 +45,7 @@ class RunOutcome(StrEnum):
     WITHOUT_DATA = "answered without any data"
     CALL_AS_TEXT = "wrote a call as text"
     RAN_ON = "ran on until the limit of tokens"
+    ENDED_EARLY = "ended for a reason of the provider's"
     NO_ANSWER = "gave no answer"
     DECLINED = "declined"
     DENIED = "denied"
@@ -80,8 +83,8 @@ def outcome_of(
         return RunOutcome.DECLINED
     if is_call(ended.answer):
         return RunOutcome.CALL_AS_TEXT
-    if last is not None and last.finish_reason == "length":
-        return RunOutcome.RAN_ON
+    if last is not None and last.error is None and last.finish_reason not in _COMPLETE:
+        return RunOutcome.RAN_ON if last.finish_reason == "length" else RunOutcome.ENDED_EARLY
     if any(has_changed(call) for call in calls):
         return RunOutcome.CHANGED
     if any(informs_answer(call) for call in calls):

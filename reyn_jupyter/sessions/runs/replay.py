@@ -16,6 +16,7 @@ from reyn_jupyter.models.base import (
     TEXT_ALONE,
     Model,
     ModelError,
+    Reasoning,
     Request,
     Response,
     Tier,
@@ -244,5 +245,13 @@ def _response(event: ModelReplied, on_text: Callable[[str], None] | None) -> Res
     if on_text is not None and event.text:
         on_text(event.text)
     calls = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in event.tool_calls)
-    usage = Usage(event.prompt_tokens, event.completion_tokens, event.cached_tokens, event.estimated)
-    return Response(event.text, calls, event.finish_reason, usage, 0.0, "", event.fingerprint)
+    usage = Usage(
+        event.prompt_tokens,
+        event.completion_tokens,
+        event.cached_tokens,
+        event.estimated,
+        event.reasoning_tokens,
+    )
+    thoughts = Reasoning(event.reasoning)
+    finish, mark = event.finish_reason, event.fingerprint
+    return Response(event.text, calls, finish, usage, 0.0, "", mark, reasoning=thoughts)

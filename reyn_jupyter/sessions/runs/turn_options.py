@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reyn_jupyter.config import Effective, Settings
+from reyn_jupyter.config.settings import ReasoningEffort
 from reyn_jupyter.router.request.router_options import Discovery, Surface
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.run import Approve
@@ -30,6 +31,7 @@ class TurnOptions(BaseModel):
     Attributes:
         model: a tier, "offline", a LiteLLM model string, or an object behind the model seam.
         surface, discovery, max_steps: override the settings for this turn.
+        effort: How much a reasoning model thinks; the setting when None.
         budget: US dollars that this turn may cost.
         approve: "ask" asks the person, "read" denies what would ask, "all" allows it; deny rules hold in all three.
         new: start a conversation afresh.
@@ -50,6 +52,7 @@ class TurnOptions(BaseModel):
     surface: Surface | None = None
     discovery: Discovery | None = None
     max_steps: int | None = Field(default=None, ge=1, le=1000)
+    effort: ReasoningEffort | None = None
     budget: float | None = Field(default=None, gt=0)
     approve: Approve = "ask"
     new: bool = False
@@ -70,6 +73,7 @@ class TurnOptions(BaseModel):
             ("router.surface", self.surface),
             ("router.discovery", self.discovery),
             ("router.limits.max_steps", self.max_steps),
+            ("router.reasoning_effort", self.effort),
             *self.keys.items(),
         ):
             if value is not None:

@@ -48,14 +48,40 @@ def test_no_arguments_are_an_empty_object() -> None:
     assert valid(prepare(schema(), None)) == {}
 
 
-def test_a_json_string_of_an_object_is_decoded_once() -> None:
-    prepared = prepare(READ, '{"path": "a.txt"}')
-    assert (valid(prepared), prepared.flags) == ({"path": "a.txt"}, ("decoded",))
-    assert prepare(READ, json.dumps('{"path": "a.txt"}')).invalid
+def test_text_that_holds_one_object_is_decoded() -> None:
+    once = '{"path": "a.txt"}'
+    for raw in (
+        once,
+        json.dumps(once),
+        json.dumps(json.dumps(once)),
+        f"{{}}{once}",
+        f"{once} {once}",
+        f"{once}{{}}",
+    ):
+        prepared = prepare(READ, raw)
+        assert (valid(prepared), prepared.flags) == ({"path": "a.txt"}, ("decoded",)), raw
+
+
+def test_null_for_an_optional_parameter_is_left_out() -> None:
+    taken = schema("q", q=TEXT, n=WHOLE, maybe={"type": ["string", "null"]})
+    prepared = prepare(taken, {"q": "x", "n": None, "maybe": None})
+    assert (valid(prepared), prepared.flags) == ({"q": "x", "maybe": None}, ("coerced",))
+    assert prepare(taken, {"q": None}).invalid
 
 
 @pytest.mark.parametrize(
-    "raw", ["", "path=a.txt", "[1]", "5", "{", '{"path": "a", "path": "b"}', "[" * 100_000]
+    "raw",
+    [
+        '{"path": "a"}{"path": "b"}',
+        '{"path": "a"} x',
+        "",
+        "path=a.txt",
+        "[1]",
+        "5",
+        "{",
+        '{"path": "a", "path": "b"}',
+        "[" * 100_000,
+    ],
 )
 def test_a_string_with_no_reading_or_two_is_refused(raw: str) -> None:
     (fault,) = prepare(READ, raw).invalid
@@ -196,7 +222,7 @@ def test_an_open_schema_still_checks_what_it_says() -> None:
     [
         ({}, "/text_", "is required"),
         ({"text_": 5}, "/text_", "must be a string, not the integer 5"),
-        ({"text_": "x", "whole": None}, "/whole", "must be an integer, not null"),
+        ({"text_": "x", "nested": {"a": None}}, "/nested/a", "must be an integer, not null"),
         ({"text_": "x", "whole": 2.5}, "/whole", "must be an integer, not the number 2.5"),
         ({"text_": "x", "flag": 1}, "/flag", "must be a boolean, not the integer 1"),
         ({"text_": "x", "items": ["a", 5]}, "/items/1", "must be a string, not the integer 5"),
@@ -270,7 +296,7 @@ def test_a_reference_gone_wrong_is_an_error_and_never_data(broken: dict[str, Any
         assert prepare(EVERY, {"text_": "x", name: broken}).invalid[0]["path"] == f"/{name}"
 
 
-@pytest.mark.parametrize("literal", [[1, 2], {"a": 1}, 5, "orders", None])
+@pytest.mark.parametrize("literal", [[1, 2], {"a": 1}, 5, "orders"])
 def test_a_parameter_for_references_takes_no_literal(literal: Any) -> None:
     (fault,) = prepare(EVERY, {"text_": "x", "frame": literal}).invalid
     assert '{"$var": "<name>"}' in fault["message"]

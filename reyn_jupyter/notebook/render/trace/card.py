@@ -64,6 +64,7 @@ _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.WITHOUT_DATA: ("! answered without any data", "warn"),
     RunOutcome.CALL_AS_TEXT: ("! wrote a call as text", "warn"),
     RunOutcome.RAN_ON: ("! ran on until the limit of tokens", "warn"),
+    RunOutcome.ENDED_EARLY: ("! may be incomplete", "warn"),
     RunOutcome.NO_ANSWER: ("! gave no answer", "warn"),
     RunOutcome.DECLINED: ("– declined", "muted"),
     RunOutcome.DENIED: ("⊘ denied", "warn"),

@@ -351,6 +351,8 @@ def reply_view(trace: Trace, step: Step, place: int, look: Look, running: bool) 
         facts.append(f"{about}{replied.prompt_tokens:,} tokens in, {replied.completion_tokens:,} out")
         if replied.cached_tokens:
             facts.append(f"{replied.cached_tokens:,} of them cached")
+        if replied.reasoning_tokens:
+            facts.append(f"{replied.reasoning_tokens:,} tokens of thought")
     if replied.cost is not None:
         facts.append(formatting.money(replied.cost))
     elif trace.started.real and not replied.error:
@@ -361,6 +363,10 @@ def reply_view(trace: Trace, step: Step, place: int, look: Look, running: bool) 
     if replied.error:
         kind = f" ({look.line(replied.error_kind, 40)})" if replied.error_kind else ""
         blocks.append(Notice(f"{look.text(replied.error, 2000)}{kind}", "bad"))
+    if replied.reasoning:
+        knob = f"{run_expression(trace)}.steps[{place}].replied.reasoning"
+        thoughts = Texts([replied.reasoning], PART // 4).code(0, replied.reasoning, look, "text", knob)
+        blocks.append(Fold((Span("Thoughts of the model"),), (), "", (thoughts,)))
     if replied.text:
         knob = f"{run_expression(trace)}.steps[{place}].replied.text"
         blocks.append(Texts([replied.text], PART // 2).code(0, replied.text, look, "text", knob))
