@@ -198,7 +198,7 @@ async def test_files_are_those_of_the_permissions(mode: Mode, tmp_path: Path) ->
     assert (tmp_path / "out" / "made.txt").read_text(encoding="ascii") == "made"
     # A name of a secret file may be made, and is gone again. What lies beside the folders is as it was: a view of its
     # own may show it changed, where the workspace lies in the folder for temporary files.
-    assert found.removed == ("out/sub/.env",)
+    assert found.planted == ("out/sub/.env",)
     assert not (tmp_path / "out/sub/.env").exists()
     assert {name: (tmp_path / name).read_text(encoding="ascii") for name in there} == {
         name: name for name in there

@@ -201,7 +201,7 @@ async def test_artifacts_are_checked_and_the_next_step_takes_them(backend: str, 
     found = await run(utility, tmp_path, {"into": "new/folder"}, backend=backend)
     assert found.output == {"file": "state/runs/1/step-1/a.txt", "more": ["new/folder/b.txt"]}
     assert found.artifacts == ("state/runs/1/step-1/a.txt", "new/folder/b.txt")
-    assert found.removed == ("new/folder/.env",) and not (tmp_path / "new/folder/.env").exists()
+    assert found.planted == ("new/folder/.env",) and not (tmp_path / "new/folder/.env").exists()
     reader = write_utility(
         tmp_path, 'import json, sys\nprint(json.dumps({"text": open(json.load(sys.stdin)["file"]).read()}))',
         input_schema=FILE_IN,
