@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,9 +107,13 @@ def _open_below(folder: int, parts: tuple[str, ...]) -> int:
         return os.dup(folder)
     above = open_folder(folder, parts[:-1])
     try:
-        return os.open(parts[-1], PATH_ONLY | NO_FOLLOW | CLOSE_ON_EXEC, dir_fd=above)
+        found = os.open(parts[-1], PATH_ONLY | NO_FOLLOW | CLOSE_ON_EXEC, dir_fd=above)
     finally:
         os.close(above)
+    if stat.S_ISLNK(os.fstat(found).st_mode):
+        os.close(found)
+        raise OSError(errno.ELOOP, "a link is there")
+    return found
 
 
 @dataclass(frozen=True)
