@@ -176,7 +176,7 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
             copies = await asyncio.to_thread(_copies, context.plan, scratch, workspace, sandbox)
             try:
                 result = await sandbox.run(
-                    args["argv"],
+                    [copies.given(word) for word in args["argv"]],
                     lambda: _confinement(context.plan, copies, workspace),
                     limits,
                     on_output=last_line_reporter(context.report),

@@ -140,10 +140,6 @@ async def run_tool(
     began = time.monotonic()
     runtime = await asyncio.to_thread(_runtime, mode, settings)
     nonce = secrets.token_hex(16)
-    task = {
-        "nonce": nonce, "name": name, "code": code, "parameters": dict(parameters),
-        "at_home": not (permissions.readable or permissions.writable),
-    }  # fmt: skip
     seconds = timeout_ms / 1000
     # Its own deadline is the looser one: it is what has the sandbox look at the run often.
     limits = SandboxLimits(
@@ -152,6 +148,11 @@ async def run_tool(
     spoken, result, taken = _Spoken(nonce, on_output), None, TakenOver()
     with ExitStack() as held:
         confinement, copies = await asyncio.to_thread(_confinement, runtime, permissions, workspace, held)
+        task = {
+            "nonce": nonce, "name": name, "code": code,
+            "parameters": dict(parameters) if copies is None else copies.given(dict(parameters)),
+            "at_home": not (permissions.readable or permissions.writable),
+        }  # fmt: skip
         try:
             async with asyncio.timeout(runtime.start_seconds) as deadline:
                 loop = asyncio.get_running_loop()
@@ -174,8 +175,9 @@ async def run_tool(
     told = await _told(spoken, result, seconds)
     if taken.refusals and told.error is None:
         told = _Told(error=f"What the tool wrote was not applied: {taken.refusals[0]}.", kind="failed")
+    value = told.value if copies is None else copies.meant(told.value)
     return ToolRun(
-        told.error is None, told.value, told.error, told.kind, time.monotonic() - began,
+        told.error is None, value, told.error, told.kind, time.monotonic() - began,
         spoken.text("stdout"), spoken.text("stderr"), runtime.sandbox.isolation, runtime.sandbox.name, spoken.truncated,
         told.traceback, () if result is None else result.traffic, () if result is None else result.refusals,
         taken.planted,

@@ -321,6 +321,9 @@ os.remove('data/a.txt'); os.makedirs('data/x/y'); open('data/x/y/z', 'w').write(
     assert [each["path"] for each in said["files"]] == ["data/a.txt", "data/x/y/z"]
     assert (root / "data" / "old.key").read_text(encoding="ascii") == "a key"
     assert "not_applied" not in said
+    argv = ["cp", str(root / "src" / "deep" / "m.py"), str(root / "data" / "copy.py")]
+    on.invoke_action("exec__run", {"argv": argv, "writable": ["data"]})
+    assert (root / "data" / "copy.py").read_text(encoding="ascii") == "N = 7"
 
 
 @needs_bubblewrap

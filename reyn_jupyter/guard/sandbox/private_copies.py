@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from reyn_jupyter.guard.held_place import (
     HeldFolder,
@@ -209,16 +209,27 @@ class PrivateCopies:
             os.close(descriptor)
         self._staging.close()
 
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # it was never made
+            self.close()
+
     def seen(self, place: str) -> Path:
         """Return where the command finds a place of the workspace, from its root on."""
         is_direct = self._direct is not None and _is_below(place, self._direct.place)
         return (self._base if self._mirror and not is_direct else Path(self._root.root)) / place
 
-    def meant(self, path: str) -> str:
-        """Return the path in the workspace that the command means by a path of its own."""
-        if self._mirror and Path(path).is_relative_to(self._base):
-            return os.fspath(Path(self._root.root, Path(path).relative_to(self._base)))
-        return path
+    def given(self, value: Any) -> Any:
+        """Return a text, or a JSON value, with absolute paths in the workspace as the command finds them."""
+        return self._replaced(value, self._root.root, os.fspath(self._base))
+
+    def meant(self, value: Any) -> Any:
+        """Return a text, or a JSON value, with the paths that the command found as paths in the workspace."""
+        return self._replaced(value, os.fspath(self._base), self._root.root)
+
+    def _replaced(self, value: Any, folder: str, other: str) -> Any:
+        with suppress(RecursionError):  # nobody names files so deep in a value
+            return _replaced(value, folder, other) if self._mirror else value
+        return value
 
     @property
     def _base(self) -> Path:
@@ -658,6 +669,17 @@ class PrivateCopies:
             with suppress(OSError), self._opened_copy("/".join((*_parts(top), *above)) or ".") as folder:
                 return Refusal(change.place, why, self._staging.set_aside(name, folder, change.place))
         return Refusal(change.place, why)
+
+
+def _replaced(value: Any, folder: str, other: str) -> Any:
+    """Return a JSON value in which texts that are a folder or a path below it are paths in another folder."""
+    if isinstance(value, str):
+        return other + value[len(folder) :] if value == folder or value.startswith(f"{folder}/") else value
+    if isinstance(value, list):
+        return [_replaced(each, folder, other) for each in value]
+    if isinstance(value, dict):
+        return {key: _replaced(each, folder, other) for key, each in value.items()}
+    return value
 
 
 def _parts(place: str) -> list[str]:

@@ -522,7 +522,7 @@ async def _checked_output(
     heard: _Heard,
     folders: tuple[Path, ...],
     workspace: Workspace,
-    meant: Callable[[str], str],
+    meant: Callable[[Any], Any],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what a program printed as its result, and the artifacts that it names. Raises WorkflowError."""
     judge = partial(_judged, utility.manifest.output_schema, heard.stdout)
@@ -536,7 +536,7 @@ async def _checked_output(
     artifacts: dict[Place, str] = {}
     for place in marked:
         try:
-            artifacts[place] = workspace.relative(artifact_path(meant(str(at(found, place))), folders))
+            artifacts[place] = workspace.relative(artifact_path(str(meant(at(found, place))), folders))
         except WorkspaceError as error:
             problems.append({"path": pointer(place), "message": str(error)})
     if problems:
