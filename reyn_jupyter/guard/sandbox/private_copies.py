@@ -186,6 +186,7 @@ class PrivateCopies:
         self._before: dict[str, _Origin] = {}
         self._targets: dict[str, int] = {}
         self._shown: dict[Path, int] = {}  # what is at the places that are kept, opened
+        self._modes: dict[str, int] = {}  # of the folders at the end
         self._bytes = 0
         self._staging = Staging(root.descriptor)
         try:
@@ -493,7 +494,9 @@ class PrivateCopies:
             else:
                 made.append(Change(place, how, _kind(now), link=now.link))
         deleted.sort(key=lambda change: change.place, reverse=True)  # what is in a folder before the folder
-        made.sort(key=lambda change: change.place)
+        # A folder comes before what is in it, and its new permissions, which may lock it, after that.
+        made.sort(key=lambda change: (change.kind == "folder" and change.how == "changed", change.place))
+        self._modes = {place: now.mode for place, now in after.items() if now.kind == "folder"}
         return deleted + made, not_taken
 
     def _is_closed(self, place: str) -> bool:
@@ -571,6 +574,7 @@ class PrivateCopies:
             with ExitStack() as opened:
                 try:
                     copy = opened.enter_context(self._opened_copy(parent))
+                    os.fchmod(copy, 0o700)  # files are moved out of it
                 except (FileNotFoundError, NotADirectoryError):
                     copy = -1  # the command removed it
                 real = opened.enter_context(_folder(self._folders[top].descriptor, above))
@@ -644,7 +648,7 @@ class PrivateCopies:
             if change.how == "deleted":
                 return _delete(name, real, change.kind)
             if change.kind == "folder":
-                return _make_folder(name, copy, real, origin)
+                return _make_folder(name, real, self._modes[change.place], is_new=change.how == "created")
             if change.kind == "link":
                 return _make_link(name, real, change)
             _put(name, copy, real, replaces=change.how == "changed")
@@ -667,6 +671,7 @@ class PrivateCopies:
             top = self._top(change.place)
             *above, name = _below(change.place, top)
             with suppress(OSError), self._opened_copy("/".join((*_parts(top), *above)) or ".") as folder:
+                os.fchmod(folder, 0o700)
                 return Refusal(change.place, why, self._staging.set_aside(name, folder, change.place))
         return Refusal(change.place, why)
 
@@ -861,17 +866,16 @@ def _delete(name: str, real: int, kind: _Kind) -> bool:
     return True
 
 
-def _make_folder(name: str, copy: int, real: int, origin: _Origin | None) -> bool:
-    mode = stat.S_IMODE(os.stat(name, dir_fd=copy, follow_symlinks=False).st_mode) & 0o777
-    if origin is None or origin.copy.kind != "folder":
+def _make_folder(name: str, real: int, mode: int, *, is_new: bool) -> bool:
+    if is_new:
         try:
-            os.mkdir(name, mode | 0o700, dir_fd=real)  # what is in it comes next
+            os.mkdir(name, 0o700, dir_fd=real)
         except FileExistsError:
             if not stat.S_ISDIR(os.stat(name, dir_fd=real, follow_symlinks=False).st_mode):
                 raise
             return False
     with _folder(real, [name]) as made:
-        os.fchmod(made, mode | 0o700 if origin is None else mode)
+        os.fchmod(made, mode | 0o700 if is_new else mode)  # what is in a new one comes next
     return True
 
 

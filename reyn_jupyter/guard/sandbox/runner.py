@@ -34,7 +34,7 @@ _PIECE = 1 << 16
 _LOOK = 0.05  # seconds between two looks at what a command uses
 _LOOK_AT_LONG_LIVED = 0.5  # the same for a program without a deadline
 _LONGEST_LINE = 16 << 20  # bytes of one line from a program that is spoken with
-_ATTEMPTS = 5  # to start a command while its places are moved
+_ATTEMPTS = 20  # to start a command while its places are moved
 _DEFAULT = SandboxLimits()
 
 # Hears what a command writes, as it comes: the stream ("stdout", "stderr") and the bytes.

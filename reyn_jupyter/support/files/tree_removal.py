@@ -83,11 +83,11 @@ def _open(name: str, folder: int) -> int:
     return inner
 
 
-def _mount(folder: int) -> tuple[int, str]:
+def _mount(folder: int) -> tuple[int, bytes]:
     """Return on which device and mount a folder lies; a bind mount of the same device is another one."""
-    mount = ""
-    with suppress(OSError), open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as file:  # noqa: PTH123
-        mount = next((line for line in file if line.startswith("mnt_id")), "")
+    mount = b""
+    with suppress(OSError), open(f"/proc/self/fdinfo/{folder}", "rb") as file:  # noqa: PTH123
+        mount = next((line for line in file if line.startswith(b"mnt_id")), b"")
     return os.fstat(folder).st_dev, mount
 
 

@@ -90,15 +90,19 @@ def test_what_a_command_did_is_taken_over_and_its_copy_is_gone(root: Path) -> No
         (data / "locked").mkdir()
         (data / "locked" / "x").write_text("x", encoding="ascii")
         (data / "locked").chmod(0)
+        (data / "sub-2" / "y").write_text("y", encoding="ascii")
+        (data / "sub-2").chmod(0o555)
 
+    (root / "data" / "sub-2").mkdir()
     done = taken(root, command)
     assert (done.left_out, done.refusals) == (("data/pipe",), ())
     found = tree(root / "data")
     assert found.pop("sparse") == "\0" * (1 << 20)
     assert found == {
         "a.txt": "after", "link": "-> a.txt", "locked": "/", "locked/x": "x", "new": "/", "new/deep": "/",
-        "new/deep/run.sh": "#!/bin/sh", "second": "after", "sub": "a file now",
+        "new/deep/run.sh": "#!/bin/sh", "second": "after", "sub": "a file now", "sub-2": "/", "sub-2/y": "y",
     }  # fmt: skip
+    assert stat.S_IMODE((root / "data/sub-2").stat().st_mode) == 0o555
     assert stat.S_IMODE((root / "data/new/deep/run.sh").stat().st_mode) == 0o755  # no bit that gives rights
     assert [(each.place, each.how) for each in done.changes if each.kind == "file"][:3] == [
         ("data/sub/c.txt", "deleted"), ("data/b.txt", "deleted"), ("data/a.txt", "changed"),

@@ -92,7 +92,7 @@ def test_nothing_is_removed_behind_a_mount(tmp_path: Path, monkeypatch: pytest.M
     for place in ("filled/mounted/inner", "filled/plain"):
         (tmp_path / place).mkdir(parents=True)
     number = (tmp_path / "filled" / "mounted").stat().st_ino
-    monkeypatch.setattr(tree_removal, "_mount", lambda folder: (0, str(os.fstat(folder).st_ino == number)))
+    monkeypatch.setattr(tree_removal, "_mount", lambda folder: (os.fstat(folder).st_ino == number, b""))
     with pytest.raises(OSError, match="mounted"):
         remove_tree(tmp_path / "filled")
     assert (tmp_path / "filled" / "mounted" / "inner").exists()
