@@ -168,9 +168,8 @@ async def run_tool(
         except TimeoutError:
             pass
         finally:
-            if (
-                copies is not None and not runtime.sandbox.has_left_processes
-            ):  # what still runs may still write
+            # What still runs may still write.
+            if copies is not None and not runtime.sandbox.has_left_processes:
                 taken = await copies.take_over(record)
     told = await _told(spoken, result, seconds)
     if taken.refusals and told.error is None:

@@ -96,9 +96,8 @@ class Bubblewrap:
         return self._launch(argv, confinement, limits, self._has_proc)
 
     def _probe(self, proc: bool) -> str | None:
-        shown = Confinement(
-            Path("/"), readable=(_EMPTY,)
-        )  # bound by its descriptor, which old versions cannot
+        # It is bound by its descriptor, which old versions cannot do.
+        shown = Confinement(Path("/"), readable=(_EMPTY,))
         return probe_problem(lambda argv: self._launch(argv, shown, SandboxLimits(), proc))
 
     def _launch(
@@ -126,17 +125,12 @@ class BubblewrapLaunch:
         self._count: ProcessCount | None = None
         options, opened = _system_view(str(limits.temporary_bytes), proc)
         try:
-            view = [
-                *_places(confinement, opened),
-                "--chdir",
-                os.fspath(confinement.folder),
-                "--remount-ro",
-                "/",
-            ]
+            view = [*_places(confinement, opened)]
         except SandboxError:
             for descriptor in opened:
                 os.close(descriptor)
             raise
+        view += ("--chdir", os.fspath(confinement.folder), "--remount-ro", "/")
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
         self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)

@@ -1,4 +1,4 @@
-"""What a command writes goes into private copies of its folders, and from there into the folders when it has ended.
+"""A command writes in private copies of its folders; what it changed is taken over into the folders when it has ended.
 
 Invariants: a command changes no folder of the user. Its copy of a folder is compared with the state at the start, so
 that only what the command itself made, changed or deleted is taken over, and nothing else is touched. It is taken over
@@ -29,13 +29,7 @@ from reyn_jupyter.guard.held_place import (
     open_folder,
     open_regular,
 )
-from reyn_jupyter.guard.sandbox.confinement import (
-    PATH_ONLY,
-    Confinement,
-    PlacesMovedError,
-    SandboxError,
-    View,
-)
+from reyn_jupyter.guard.sandbox.confinement import PATH_ONLY, Confinement, SandboxError, View
 from reyn_jupyter.guard.sandbox.protected_places import is_protected
 from reyn_jupyter.guard.sandbox.staging import Staging, made_folder
 from reyn_jupyter.guard.workspace import LONGEST_PATH, protects
@@ -180,9 +174,8 @@ class PrivateCopies:
             if not any(folder.place != each and _is_below(folder.place, each) for each in places)
         }
         self._hidden = frozenset(hidden)
-        self._kept: dict[
-            str, bool
-        ] = {}  # places of which the copies hold nothing; whether something stands there
+        # Places of which the copies hold nothing, and whether they have something else there.
+        self._kept: dict[str, bool] = {}
         self._before: dict[str, _Origin] = {}
         self._targets: dict[str, int] = {}
         self._shown: dict[Path, int] = {}  # what is at the places that are kept, opened
@@ -251,7 +244,7 @@ class PrivateCopies:
             readable, hidden, environment, hosts: as a `Confinement` has them.
 
         Raises:
-            PlacesMovedError: a folder is not where it was when it was judged.
+            SandboxError: a folder is not where it was when it was judged.
         """
         root = Path(self._root.root)
         direct = () if self._direct is None else (self._direct,)
@@ -259,7 +252,7 @@ class PrivateCopies:
             for each in (self._root, *direct, *self._folders.values()):
                 each.check()
         except PlaceMovedError as error:
-            raise PlacesMovedError(
+            raise SandboxError(
                 str(error), "Nothing was changed. Look where the folder is now, and run the command again."
             ) from None
         held = {root: self._root.descriptor, **self._shown}
@@ -457,9 +450,8 @@ class PrivateCopies:
             self._check_size()
             status = _copy_file(name, source, target)
         else:
-            self._kept[place] = (
-                False  # a pipe, a socket or a device, or a link that a rule for paths would not hold
-            )
+            # A pipe, a socket or a device, or a link that a rule for paths would not hold.
+            self._kept[place] = False
             return False
         if place not in self._before:
             self._before[place] = _Origin(_entry(name, target), _version(status))

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from reyn_jupyter.guard.workspace import protects
 
 
+@lru_cache(maxsize=8192)  # a command asks about each file of its folders several times
 def is_protected(place: str) -> bool:
     """Return whether no action may write at a place, from the root on."""
     return protects(tuple(place.split("/")[-3:]), for_write=True) is not None
