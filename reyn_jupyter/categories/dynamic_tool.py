@@ -9,11 +9,11 @@ others is marked so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from reyn_jupyter.backends.files.command_files import WatchedFolders
+from reyn_jupyter.backends.files.command_files import UndoRecord
 from reyn_jupyter.catalog.action import (
     Arguments,
     CalledAction,
@@ -30,7 +30,6 @@ from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.dynamic.definition import CAPABILITY, DynamicTool
 from reyn_jupyter.dynamic.reflection import reflect
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
-from reyn_jupyter.dynamic.tool_permissions import ToolPermissions
 from reyn_jupyter.dynamic.tool_runner import ToolRun
 from reyn_jupyter.dynamic.tool_text import (
     creation_text,
@@ -301,8 +300,7 @@ class _Actions:
             context.services.changed(TOOL)
             if tool.examples:
                 context.report("running its examples")
-                async with _watched(draft.permissions, context):
-                    tool = await self._toolbox.verify(tool, context.workspace)
+                tool = await self._toolbox.verify(tool, context.workspace, record=UndoRecord(context))
         value = {
             **tool.model_dump(
                 mode="json", include={"name", "id", "safety_score", "quality_score", "verification_status"}
@@ -362,10 +360,10 @@ class _Actions:
                 f"output of {tool.name}, which may have asked {', '.join(call.permissions.hosts)}"
             )
         with _told():
-            async with _watched(call.permissions, context):
-                run = await self._toolbox.run(
-                    call, context.workspace, actor=context.actor, on_output=last_line_reporter(context.report)
-                )
+            run = await self._toolbox.run(
+                call, context.workspace, actor=context.actor, record=UndoRecord(context),
+                on_output=last_line_reporter(context.report),
+            )  # fmt: skip
         context.services.changed(TOOL)
         if run.ok or run.error_kind == "soft":
             return run
@@ -434,19 +432,6 @@ class _Actions:
         if found.skeleton is not None:
             brief += f" Arguments for {OPERATION}__create are at path:/skeleton."
         return in_brief({**found.to_dict(), "text": found.to_text()}, brief, context)
-
-
-@asynccontextmanager
-async def _watched(permissions: ToolPermissions, context: ToolContext) -> AsyncIterator[None]:
-    """Enter a block in which a tool writes: what it changes is recorded, so that `undo` takes it back."""
-    if not permissions.writable:
-        yield
-        return
-    watched = await asyncio.to_thread(WatchedFolders, context.workspace.root, permissions.writable)
-    try:
-        yield
-    finally:
-        await watched.report(context)
 
 
 def _wanted(args: Arguments) -> str:

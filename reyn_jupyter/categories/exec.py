@@ -1,24 +1,27 @@
 """Commands in a sandbox: one program with its arguments, no shell, and nothing of the machine but the workspace.
 
 Invariants: a command runs in the sandbox in force or not at all. It reads the workspace without the files that
-`file__read` may not read, writes in a scratch folder and in folders that were consented to, and reaches the hosts that
-were consented to and no others. What it changed is recorded, so that `undo` takes it back.
+`file__read` may not read, writes in private copies of a scratch folder and of the folders that the user allowed, and
+reaches the hosts that the user allowed and no others. What it changed is taken over when it has ended, into the folders
+that the user was asked about, and recorded, so that `undo` takes it back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.backends.files.command_files import CommandChange, WatchedFolders
+from reyn_jupyter.backends.files.command_files import UndoRecord, told
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.catalog.discovery.visibility import is_exec_available
+from reyn_jupyter.guard.held_place import HeldFolder
 from reyn_jupyter.guard.sandbox import (
     Confinement,
+    Sandbox,
     SandboxError,
     SandboxLimits,
     SandboxResult,
@@ -26,17 +29,17 @@ from reyn_jupyter.guard.sandbox import (
     resolve_backend,
 )
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
-from reyn_jupyter.guard.workspace import WorkspaceError, protects
+from reyn_jupyter.guard.sandbox.private_copies import PrivateCopies, TakenOver
+from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.runtime.access.progress_report import last_line_reporter
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.network.hosts import HostError, read_host
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import shorten
 
 SCRATCH = "reyn-scratch"  # in the workspace
 SECONDS = 60
 MOST_SECONDS = 600
-_MOST_NAMED = 100  # files in a result
 _SCHEMA = {
     "type": "object",
     "properties": {
@@ -110,14 +113,31 @@ def _in_force(services: Services) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The folders that a command may write in, from the workspace's root on, and the hosts that it may reach."""
+    """What a command may reach, until `close`.
 
-    folders: tuple[str, ...]
+    Attributes:
+        root: the workspace's root, held.
+        folders: those that the user is asked about, held.
+        hosts: what it may reach over HTTP.
+    """
+
+    root: HeldFolder
+    folders: tuple[HeldFolder, ...]
     hosts: tuple[str, ...]
+
+    def close(self) -> None:
+        """Let the folders go."""
+        for folder in (self.root, *self.folders):
+            folder.close()
 
 
 def _plan(args: Arguments, context: ToolContext) -> _Plan:
-    workspace, found = context.services.workspace, []
+    try:
+        hosts = dict.fromkeys(str(read_host(given)) for given in args.get("hosts") or ())
+    except HostError as error:
+        raise ActionError(str(error), 'Name hosts: ["example.org", "localhost:8080"].') from error
+    workspace, found = context.services.workspace, dict[str, HeldFolder]()
+    root = os.fspath(workspace.root)
     try:
         for given in args.get("writable") or ():
             place = workspace.place(given)
@@ -125,20 +145,18 @@ def _plan(args: Arguments, context: ToolContext) -> _Plan:
                 raise WorkspaceError(f"{given!r} is protected: {why}")
             if not (workspace.root / place).is_dir():
                 raise WorkspaceError(f"{given!r} is no folder; name one that is there")
-            found.append(place)
+            found.setdefault(place, HeldFolder(root, place))
+        return _Plan(HeldFolder(root, "."), tuple(found.values()), tuple(hosts))
     except WorkspaceError as error:
+        for folder in found.values():
+            folder.close()
         raise ActionError(str(error), f"Write in {SCRATCH}/, or name another folder.") from error
-    try:
-        hosts = dict.fromkeys(str(read_host(given)) for given in args.get("hosts") or ())
-    except HostError as error:
-        raise ActionError(str(error), 'Name hosts: ["example.org", "localhost:8080"].') from error
-    return _Plan(tuple(dict.fromkeys(found)), tuple(hosts))
 
 
 def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
     return (
         Effect.exec(args["argv"]),
-        *(Effect(EffectKind.WRITE, folder) for folder in context.plan.folders),
+        *(Effect(EffectKind.WRITE, folder.place) for folder in context.plan.folders),
         *(Effect.network(host) for host in context.plan.hosts),
     )
 
@@ -150,62 +168,67 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
         context.came_from(f"output of {program}, which may have asked {', '.join(context.plan.hosts)}")
     elif context.services.trust.awaits_trust:
         context.came_from(f"output of {program} in a folder that is not trusted")
+    limits = SandboxLimits(seconds=args.get("timeout_seconds", SECONDS))
+    taken = TakenOver()
     try:
         sandbox = find_sandbox("program", settings.backend, settings.minimum)
-        scratch = _scratch(workspace.root)
-        folders = _outermost((*context.plan.folders, SCRATCH))
-        hidden = await asyncio.to_thread(hidden_files, workspace)
-        watched = await asyncio.to_thread(WatchedFolders, workspace.root, folders)
-        confinement = Confinement(
-            workspace.root,
-            (workspace.root, *watched.protected.paths),
-            tuple(workspace.root / folder for folder in folders),
-            hidden,
-            hosts=context.plan.hosts,
-        )
-        seconds = args.get("timeout_seconds", SECONDS)
-        try:
-            result = await sandbox.run(
-                args["argv"],
-                confinement,
-                SandboxLimits(seconds=seconds),
-                on_output=last_line_reporter(context.report),
-            )
-        finally:
-            changes, removed = await watched.report(context)
-            with suppress(OSError):
-                scratch.rmdir()  # nothing was made in it
+        with _scratch(workspace) as scratch:
+            copies = await asyncio.to_thread(_copies, context.plan, scratch, workspace, sandbox)
+            try:
+                result = await sandbox.run(
+                    [copies.given(word) for word in args["argv"]],
+                    lambda: _confinement(context.plan, copies, workspace),
+                    limits,
+                    on_output=last_line_reporter(context.report),
+                )
+            finally:
+                if not sandbox.has_left_processes:  # what still runs may still write
+                    taken = await copies.take_over(UndoRecord(context))
+                await asyncio.to_thread(copies.close)
     except SandboxError as error:
         code = "tool_timeout" if error.began else "no_sandbox"
-        said = "run to its end" if error.began else "run"
+        said = "run to its end, and what it changed was not applied" if error.began else "run"
         raise ActionError(f"The command did not {said}: {error}.", error.hint, code=code) from error
-    return _result(result, changes, removed)
+    return _result(result, taken)
 
 
-def _scratch(root: Path) -> Path:
-    """Return the scratch folder, made if it is not there. Raises ActionError where something else is."""
-    scratch = root / SCRATCH
-    scratch.mkdir(mode=0o700, exist_ok=True)
-    if scratch.is_symlink() or not scratch.is_dir():
-        raise ActionError(f"{SCRATCH} is no folder, so a command has no place to write", "Remove it.")
-    return scratch
+@contextmanager
+def _scratch(workspace: Workspace) -> Iterator[HeldFolder]:
+    """Yield the scratch folder, held; made if it is not there, and removed if nothing was made in it.
+
+    Raises:
+        ActionError: something else is there.
+    """
+    path = workspace.root / SCRATCH
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        folder = HeldFolder(os.fspath(workspace.root), SCRATCH)
+    except (OSError, WorkspaceError) as error:
+        raise ActionError(
+            f"{SCRATCH} is no folder, so a command has no place to write ({error})", "Remove it."
+        ) from error
+    with closing(folder):
+        try:
+            yield folder
+        finally:
+            with suppress(OSError):
+                path.rmdir()
 
 
-def _outermost(folders: Sequence[str]) -> tuple[str, ...]:
-    """Return folders without those that lie below another one."""
-    if "." in folders:
-        return (".",)
-    return tuple(
-        folder
-        for folder in dict.fromkeys(folders)
-        if not any(folder != other and folder.startswith(other + "/") for other in folders)
-    )
+def _copies(plan: _Plan, scratch: HeldFolder, workspace: Workspace, sandbox: Sandbox) -> PrivateCopies:
+    """Return the copies of the folders that a command writes in. Raises SandboxError."""
+    hidden = [workspace.relative(path) for path in hidden_files(workspace)]
+    copies = PrivateCopies(plan.root, (*plan.folders, scratch), hidden, view=sandbox.view)
+    copies.mirror(["."])
+    return copies
 
 
-def _result(
-    result: SandboxResult, changes: Sequence[CommandChange], removed: Sequence[str]
-) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _confinement(plan: _Plan, copies: PrivateCopies, workspace: Workspace) -> Confinement:
+    return copies.confinement(".", (workspace.root,), hidden_files(workspace), hosts=plan.hosts)
+
+
+def _result(result: SandboxResult, taken: TakenOver) -> dict[str, Any]:
+    said: dict[str, Any] = {
         "status": result.status,
         "backend": result.backend,
         "isolation": result.isolation,
@@ -213,10 +236,10 @@ def _result(
         "stdout": result.stdout.decode("utf-8", "replace"),
         "stderr": result.stderr.decode("utf-8", "replace"),
         "truncated": result.truncated,
-        "files": [change.told for change in changes[:_MOST_NAMED]],
+        **told(taken),
     }
     if result.traffic:
-        told["network"] = [
+        said["network"] = [
             {
                 "host": each.host, "connections": each.connections,
                 "bytes_sent": each.sent, "bytes_received": each.received,
@@ -224,16 +247,9 @@ def _result(
             for each in result.traffic
         ]  # fmt: skip
     if result.refusals:
-        told["refused"] = list(result.refusals)
+        said["refused"] = list(result.refusals)
     if result.reason:
-        told["reason"] = f"ended: {result.reason}"
+        said["reason"] = f"ended: {result.reason}"
     if result.truncated:
-        told["bytes"] = {"stdout": result.stdout_bytes, "stderr": result.stderr_bytes}
-    notes = []
-    if len(changes) > _MOST_NAMED:
-        notes.append(f"{count(len(changes) - _MOST_NAMED, 'further file')} changed.")
-    if removed:
-        notes.append(f"Removed, since nothing may be written there: {', '.join(removed[:_MOST_NAMED])}.")
-    if notes:
-        told["note"] = " ".join(notes)
-    return told
+        said["bytes"] = {"stdout": result.stdout_bytes, "stderr": result.stderr_bytes}
+    return said

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.backends.files.command_files import WatchedFolders
+from reyn_jupyter.backends.files.command_files import UndoRecord
 from reyn_jupyter.catalog.action import (
     Arguments,
     Arrival,
@@ -139,9 +139,6 @@ class _Utilities:
         seconds = SECONDS if step is None else step.seconds
         await _ask_to_read(plan, context)
         secrets = await _secrets(utility, context)
-        watched = None
-        if plan.opened.writable:
-            watched = await asyncio.to_thread(WatchedFolders, context.workspace.root, plan.opened.writable)
         now = await asyncio.to_thread(self._library.utility, args["utility"])
         if now.digest != utility.digest:  # questions were open in between, about files and secrets too
             raise ActionError(
@@ -170,13 +167,10 @@ class _Utilities:
                 done = await run_utility(
                     utility, plan.inputs, run_folder=folder, workspace=context.workspace,
                     settings=context.services.settings().sandbox, timeout_seconds=seconds,
-                    on_stderr=on_stderr, secrets=secrets,
+                    on_stderr=on_stderr, secrets=secrets, record=UndoRecord(context),
                 )  # fmt: skip
         except SentStepLostError as lost:
             raise ActionError(lost.message, lost.hint, code=WORKER_LOST) from lost
-        finally:
-            if watched is not None:
-                await watched.report(context)
         return done.output
 
 

@@ -17,6 +17,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from typing import Any, Literal
 from reyn_jupyter.config.settings import SandboxSettings
 from reyn_jupyter.dynamic.tool_error import DynamicToolError
 from reyn_jupyter.dynamic.tool_permissions import ToolPermissions
+from reyn_jupyter.guard.held_place import HeldFolder, WorkspaceError
 from reyn_jupyter.guard.sandbox import (
     Confinement,
     HostTraffic,
@@ -34,7 +36,7 @@ from reyn_jupyter.guard.sandbox import (
     find_sandbox,
 )
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
-from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces
+from reyn_jupyter.guard.sandbox.private_copies import ChangeRecord, PrivateCopies, TakenOver
 from reyn_jupyter.guard.workspace import Workspace
 
 ErrorKind = Literal["failed", "timeout", "memory", "soft", "refused"]
@@ -76,7 +78,7 @@ class ToolRun:
         traceback: the lines of the tool that an exception came through; "" without one.
         traffic: what it exchanged with each host of its permissions.
         refusals: what it tried to reach in vain, in sentences.
-        removed: what it put where no action may write, from the workspace's root on; it is gone again.
+        planted: where it made something that no action may write, from the workspace's root on; that was not kept.
     """
 
     ok: bool
@@ -92,7 +94,7 @@ class ToolRun:
     traceback: str = ""
     traffic: tuple[HostTraffic, ...] = ()
     refusals: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    planted: tuple[str, ...] = ()
 
 
 async def run_tool(
@@ -105,6 +107,7 @@ async def run_tool(
     workspace: Workspace,
     permissions: ToolPermissions = _NOTHING,
     timeout_ms: float = MILLISECONDS,
+    record: ChangeRecord | None = None,
     on_output: OnOutput | None = None,
 ) -> ToolRun:
     """Run ``execute(parameters)`` of a tool's code to its end. A cancellation ends it, and all that it started.
@@ -118,6 +121,7 @@ async def run_tool(
         workspace: as the call sees it: what its rules keep back is kept from the code.
         permissions: what a person granted.
         timeout_ms: from where the code begins.
+        record: keeps what files held that the code changes.
         on_output: hears what the code prints as it comes, on the loop: "stdout" or "stderr", and bytes.
 
     Raises:
@@ -135,40 +139,47 @@ async def run_tool(
     """
     began = time.monotonic()
     runtime = await asyncio.to_thread(_runtime, mode, settings)
-    confinement, protected = await asyncio.to_thread(_confinement, runtime, permissions, workspace)
     nonce = secrets.token_hex(16)
-    task = {
-        "nonce": nonce, "name": name, "code": code, "parameters": dict(parameters),
-        "at_home": confinement.folder == _CHILDREN,
-    }  # fmt: skip
     seconds = timeout_ms / 1000
     # Its own deadline is the looser one: it is what has the sandbox look at the run often.
     limits = SandboxLimits(
         seconds=runtime.start_seconds + seconds + 5, cpu_seconds=max(120, int(2 * seconds)), output=0
     )
-    spoken, result = _Spoken(nonce, on_output), None
-    try:
-        async with asyncio.timeout(runtime.start_seconds) as deadline:
-            loop = asyncio.get_running_loop()
+    spoken, result, taken = _Spoken(nonce, on_output), None, TakenOver()
+    with ExitStack() as held:
+        confinement, copies = await asyncio.to_thread(_confinement, runtime, permissions, workspace, held)
+        task = {
+            "nonce": nonce, "name": name, "code": code,
+            "parameters": dict(parameters) if copies is None else copies.given(dict(parameters)),
+            "at_home": not (permissions.readable or permissions.writable),
+        }  # fmt: skip
+        try:
+            async with asyncio.timeout(runtime.start_seconds) as deadline:
+                loop = asyncio.get_running_loop()
 
-            def begin() -> None:
-                if not deadline.expired():
-                    deadline.reschedule(loop.time() + seconds)
+                def begin() -> None:
+                    if not deadline.expired():
+                        deadline.reschedule(loop.time() + seconds)
 
-            spoken.on_begin = begin
-            result = await runtime.sandbox.run(
-                runtime.argv, confinement, limits, stdin=json.dumps(task).encode(), on_output=spoken.hear
-            )
-    except TimeoutError:
-        pass
-    finally:
-        removed = () if protected is None else protected.remove_new()
+                spoken.on_begin = begin
+                result = await runtime.sandbox.run(
+                    runtime.argv, confinement, limits, stdin=json.dumps(task).encode(), on_output=spoken.hear
+                )
+        except TimeoutError:
+            pass
+        finally:
+            # What still runs may still write.
+            if copies is not None and not runtime.sandbox.has_left_processes:
+                taken = await copies.take_over(record)
     told = await _told(spoken, result, seconds)
+    if taken.refusals and told.error is None:
+        told = _Told(error=f"What the tool wrote was not applied: {taken.refusals[0]}.", kind="failed")
+    value = told.value if copies is None else copies.meant(told.value)
     return ToolRun(
-        told.error is None, told.value, told.error, told.kind, time.monotonic() - began,
+        told.error is None, value, told.error, told.kind, time.monotonic() - began,
         spoken.text("stdout"), spoken.text("stderr"), runtime.sandbox.isolation, runtime.sandbox.name, spoken.truncated,
         told.traceback, () if result is None else result.traffic, () if result is None else result.refusals,
-        removed,
+        taken.planted,
     )  # fmt: skip
 
 
@@ -206,15 +217,20 @@ def _pyodide(none: SandboxError, settings: SandboxSettings) -> _Runtime:
 
 
 def _confinement(
-    runtime: _Runtime, permissions: ToolPermissions, workspace: Workspace
-) -> tuple[Confinement, ProtectedPlaces | None]:
-    """Return what a run sees, and what stays as it is where it may write. Raises DynamicToolError and SandboxError."""
+    runtime: _Runtime, permissions: ToolPermissions, workspace: Workspace, held: ExitStack
+) -> tuple[Callable[[], Confinement], PrivateCopies | None]:
+    """Return what makes the view of a run, and the copies of the folders that it may write in.
+
+    Args:
+        held: closes what the run needs open.
+
+    Raises:
+        DynamicToolError, SandboxError: it cannot be given what its permissions name.
+    """
     readable, writable = permissions.places(workspace)
+    environment, hosts = runtime.environment, permissions.hosts
     if not (readable or writable):
-        own = Confinement(
-            _CHILDREN, runtime.readable, environment=runtime.environment, hosts=permissions.hosts
-        )
-        return own, None
+        return lambda: Confinement(_CHILDREN, runtime.readable, environment=environment, hosts=hosts), None
     for path in readable:
         if path.is_file() and workspace.decision(workspace.relative(path)) == "deny":
             raise DynamicToolError(
@@ -222,13 +238,26 @@ def _confinement(
                 "Name another file.",
                 "E403",
             )
+    seen = (*runtime.readable, *readable)
     folders = tuple(workspace.relative(path) for path in (*readable, *writable) if path.is_dir())
-    protected = ProtectedPlaces(workspace.root, [workspace.relative(path) for path in writable])
-    confinement = Confinement(
-        workspace.root, (*runtime.readable, *readable, *protected.paths), writable,
-        hidden_files(workspace, folders) if folders else (), runtime.environment, permissions.hosts,
-    )  # fmt: skip
-    return confinement, protected
+
+    def hidden() -> dict[Path, int]:
+        return hidden_files(workspace, folders) if folders else {}
+
+    try:
+        root, *written = (
+            held.enter_context(closing(HeldFolder(os.fspath(workspace.root), place)))
+            for place in (".", *map(workspace.relative, writable))
+        )
+    except WorkspaceError as error:
+        raise DynamicToolError(f"{error}.", "Look where the folder is now.", "E403") from None
+    if not written:
+        own = {workspace.root: root.descriptor}
+        return lambda: Confinement(workspace.root, seen, (), hidden(), environment, hosts, own), None
+    kept_back = [workspace.relative(path) for path in hidden()]
+    copies = held.enter_context(closing(PrivateCopies(root, written, kept_back, view=runtime.sandbox.view)))
+    copies.mirror([workspace.relative(path) for path in readable])
+    return lambda: copies.confinement(".", seen, hidden(), environment, hosts), copies
 
 
 class _Spoken:

@@ -41,6 +41,7 @@ from reyn_jupyter.dynamic.tool_permissions import ToolPermissions, read_permissi
 from reyn_jupyter.dynamic.tool_runner import ToolRun, run_tool
 from reyn_jupyter.dynamic.tool_store import ToolStore
 from reyn_jupyter.guard.sandbox import SandboxError
+from reyn_jupyter.guard.sandbox.private_copies import ChangeRecord
 from reyn_jupyter.support.text import count, enumerate_words, shorten
 
 if TYPE_CHECKING:
@@ -198,18 +199,21 @@ class Toolbox:
         self._note("tool.create", tool, success=True)
         return tool
 
-    async def verify(self, tool: DynamicTool, workspace: Workspace) -> DynamicTool:
+    async def verify(
+        self, tool: DynamicTool, workspace: Workspace, *, record: ChangeRecord | None = None
+    ) -> DynamicTool:
         """Run the examples of a tool, and return it with the status that follows: passed or failed.
 
         Args:
             workspace: as the call may see it.
+            record: keeps what files held that the tool changes.
 
         Raises:
             SandboxError, DynamicToolError: as `run`.
         """
         wrong = ""
         for number, example in enumerate(tool.examples, 1):
-            run = await self._run(self.prepare(tool, example.parameters), workspace)
+            run = await self._run(self.prepare(tool, example.parameters), workspace, record)
             if not run.ok:
                 wrong = f"example {number}: {run.error}"
             elif run.value != example.result:
@@ -258,12 +262,19 @@ class Toolbox:
         return PreparedRun(tool, values, permissions, timeout_ms)
 
     async def run(
-        self, call: PreparedRun, workspace: Workspace, *, actor: str, on_output: OnOutput | None = None
+        self,
+        call: PreparedRun,
+        workspace: Workspace,
+        *,
+        actor: str,
+        record: ChangeRecord | None = None,
+        on_output: OnOutput | None = None,
     ) -> ToolRun:
         """Run a tool in its sandbox, and keep its use, its confidence and a line of the audit.
 
         Args:
             workspace: as the call may see it: what its rules keep back is kept from the tool.
+            record: keeps what files held that the tool changes.
 
         Raises:
             SandboxError: no sandbox is in force, or a process of the tool does not end.
@@ -271,7 +282,7 @@ class Toolbox:
         """
         tool = call.tool
         try:
-            run = await self._run(call, workspace, on_output)
+            run = await self._run(call, workspace, record, on_output)
         except SandboxError as error:
             if error.began:
                 await asyncio.to_thread(
@@ -299,7 +310,11 @@ class Toolbox:
         return run
 
     async def _run(
-        self, call: PreparedRun, workspace: Workspace, on_output: OnOutput | None = None
+        self,
+        call: PreparedRun,
+        workspace: Workspace,
+        record: ChangeRecord | None,
+        on_output: OnOutput | None = None,
     ) -> ToolRun:
         run = await run_tool(
             call.tool.code,
@@ -310,6 +325,7 @@ class Toolbox:
             timeout_ms=call.timeout_ms,
             settings=self._settings().sandbox,
             workspace=workspace,
+            record=record,
             on_output=on_output,
         )
         fault = result_fault(call.tool, run.value) if run.ok else None

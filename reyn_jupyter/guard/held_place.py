@@ -51,13 +51,16 @@ def plainly(name: str) -> Iterator[None]:
         raise WorkspaceError(f"{shown(name)} cannot be used: {error.strerror or error}") from None
 
 
-def open_folder(root: str, folders: Sequence[str]) -> int:
+def open_folder(root: str | int, folders: Sequence[str]) -> int:
     """Return the descriptor of a folder below a root, reached one part after the other and through no link.
+
+    Args:
+        root: its path, or its descriptor, which stays open.
 
     Raises:
         OSError: a part is not there, no folder, or a link.
     """
-    descriptor = os.open(root, FOLDER)
+    descriptor = os.dup(root) if isinstance(root, int) else os.open(root, FOLDER)
     try:
         for folder in folders:
             descriptor = _deeper(descriptor, folder)
@@ -129,6 +132,63 @@ def need_regular(status: os.stat_result, name: str) -> None:
         raise WorkspaceError(f"{shown(name)} is a folder; name a file in it")
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(f"{shown(name)} is no regular file (a link, device, pipe or socket)")
+
+
+class HeldFolder:
+    """A folder below a root, held by its descriptor from the moment when it is judged until `close`.
+
+    Args:
+        root: a folder, no link in the path to it.
+        place: of the folder, from the root with ``/`` (".": the root), with no link in it and judged.
+
+    Attributes:
+        descriptor: of the folder; -1 once it is closed.
+
+    Raises:
+        WorkspaceError: there is no such folder, or a part of the path is a link.
+
+    Example:
+        >>> folder = HeldFolder("/work", "data")     # doctest: +SKIP
+        >>> folder.check()                           # doctest: +SKIP
+    """
+
+    def __init__(self, root: str, place: str) -> None:
+        self.root, self.place = root, place
+        self.descriptor = -1
+        with plainly(place):
+            self.descriptor = self._open()
+
+    def _open(self) -> int:
+        return open_folder(self.root, [] if self.place == "." else self.place.split("/"))
+
+    def check(self) -> None:
+        """Check that the path still leads to this folder. Raises PlaceMovedError."""
+        try:
+            now = self._open()
+        except OSError:
+            raise moved(self.place) from None
+        try:
+            if not os.path.samestat(os.fstat(self.descriptor), os.fstat(now)):
+                raise moved(self.place)
+        finally:
+            os.close(now)
+
+    def close(self) -> None:
+        """Close the descriptor; closing again does nothing."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def moved(place: str) -> PlaceMovedError:
+    """Return the error for a place whose path leads elsewhere than when it was judged."""
+    return PlaceMovedError(
+        f"{shown(place)} is not where it was when this was asked for: a folder on its path was moved, "
+        "removed or replaced"
+    )
 
 
 class HeldPlace:
@@ -208,10 +268,7 @@ class HeldPlace:
             finally:
                 os.close(now)
         if not same:
-            raise PlaceMovedError(
-                f"{shown(self.path)} is not where it was when this was asked for: a folder on its path was moved, "
-                "removed or replaced"
-            )
+            raise moved(self.path)
 
     def replace(self, data: bytes, *, mode: int | None = None) -> None:
         """Put `data` in the place of the file in one step; readers see the old content or the new, never a part.

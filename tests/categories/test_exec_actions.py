@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.categories.exec import categories
-from reyn_jupyter.guard.sandbox import SandboxError, resolve_backend
+from reyn_jupyter.guard.sandbox import Sandbox, SandboxError, resolve_backend
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.result_objects import ActionFailedError
@@ -132,7 +134,11 @@ def test_what_a_command_changed_before_its_deadline_is_named_and_undone_too(root
     with clock_of(ENGINE.loop) as advance:
 
         def pass_the_time() -> None:
-            until(lambda: (root / "data" / "a.txt").read_text(encoding="ascii") == "after")
+            until(
+                lambda: any(
+                    each.read_text("ascii") == "after" for each in root.glob(".reyn/commands/*/data/a.txt")
+                )
+            )
             advance(100)
 
         passing = threading.Thread(target=pass_the_time)
@@ -159,6 +165,167 @@ open('data/.env', 'w').write('x')"""
     assert sorted(path.name for path in (root / "data").iterdir()) == ["a.txt"]
 
 
+IN_EACH = pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+
+
+def in_force(root: Path, backend: str, **config: Any) -> reyn.Session:
+    """Return a session with one sandbox for programs. Skips where that is not here."""
+    try:
+        resolve_backend("program", backend)
+    except SandboxError as error:
+        pytest.skip(str(error))
+    return session(root, sandbox={"backend": backend}, **config)
+
+
+def while_it_runs(on: reyn.Session, root: Path, work: Callable[[], None], code: str = "") -> dict[str, Any]:
+    """Run Python code with consent to write in data, and let somebody work while it runs."""
+
+    def somebody() -> None:
+        until(lambda: list(root.glob(".reyn/commands/*/data/.started")))
+        work()
+        (root / "go").touch()
+
+    working = threading.Thread(target=somebody)
+    working.start()
+    code = f"""import os, time
+here = os.open('data', os.O_RDONLY); open('data/.started', 'w')
+while not os.path.exists({str(root / "go")!r}): time.sleep(.01)
+os.remove('.started', dir_fd=here)
+{code}"""
+    said = run(on, code, writable=["data"])
+    working.join()
+    assert said["returncode"] == 0, said
+    return said
+
+
+@IN_EACH
+def test_what_the_user_makes_while_a_command_runs_stays(backend: str, root: Path) -> None:
+    on = in_force(root, backend)
+    own = {
+        "thesis/.git/HEAD": "ref",
+        "thesis/a.txt": "a week of work",
+        "new/.env": "NEW=2",
+        "id_rsa": "key",
+        ".env": "A=1",
+    }
+
+    def user() -> None:
+        for name, text in own.items():
+            (root / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / "data" / name).write_text(text, encoding="ascii")
+        (root / "data" / "a.txt").write_text("changed by the user", encoding="ascii")
+
+    said = while_it_runs(
+        on, root, user, "for name in 'ab': open(f'data/{name}.txt', 'w').write('of the command')"
+    )
+    assert said["files"] == [{"path": "data/b.txt", "change": "created", "bytes": 14}]
+    assert {name: (root / "data" / name).read_text(encoding="ascii") for name in own} == own
+    assert (root / "data" / "a.txt").read_text(encoding="ascii") == "changed by the user"
+    (refused,) = said["not_applied"]
+    assert refused.startswith("data/a.txt was changed by another program while the command ran")
+    aside = root / refused.rpartition(" is in ")[2]
+    assert aside.read_text(encoding="ascii") == "of the command"
+    assert "1 of the command's changes were not applied" in said["note"]
+    on.undo()
+    assert not (root / "data" / "b.txt").exists()
+    assert {name: (root / "data" / name).read_text(encoding="ascii") for name in own} == own
+
+
+@IN_EACH
+@pytest.mark.parametrize("when", ["the question is open", "the sandbox starts", "it runs"])
+def test_a_folder_that_is_swapped_is_not_written_behind_the_link(
+    backend: str,
+    when: str,
+    root: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    victim = tmp_path_factory.mktemp("victim")
+    (victim / "authorized_keys").write_text("mine", encoding="ascii")
+    on = in_force(root, backend)
+
+    def swap(*_: object) -> Answer:
+        (root / "data").rename(root / "old")
+        (root / "data").symlink_to(victim)
+        return "once"
+
+    code = "import os\nwith os.fdopen(os.open(%s, os.O_WRONLY | os.O_CREAT%s), 'w') as file: file.write('attacker')"
+    if when == "it runs":
+        said = while_it_runs(on, root, lambda: swap() and None, code % ("'authorized_keys'", ", dir_fd=here"))
+        assert said["files"] == [] and "a folder on its path was moved" in said["not_applied"][0]
+    else:
+        on.parts.ask_person = swap if when == "the question is open" else lambda _: "once"
+        if when == "the sandbox starts":
+            opened = Sandbox.open
+
+            async def swapped(self: Sandbox, *args: Any) -> Any:
+                swap()
+                return await opened(self, *args)
+
+            monkeypatch.setattr(Sandbox, "open", swapped)
+        call = invoke(
+            "exec__run", argv=["python", "-c", code % ("'data/authorized_keys'", "")], writable=["data"]
+        )
+        model = ScriptedModel([call], "done")
+        on.ask("go", model=model)
+        (answer,) = [each.content for each in model.requests[-1].messages if each.role == "tool"]
+        assert "not where it was" in str(answer) or "moved" in str(answer) or "bwrap: " in str(answer)
+    assert [path.name for path in victim.iterdir()] == ["authorized_keys"]
+    assert (victim / "authorized_keys").read_text(encoding="ascii") == "mine"
+    assert (root / "old" / "a.txt").read_text(encoding="ascii") == "before"
+
+
+@IN_EACH
+def test_a_file_whose_content_cannot_be_kept_for_undo_is_not_changed(
+    backend: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = in_force(root, backend)
+    blobs = on.parts.services.blobs
+    assert blobs is not None
+
+    async def full(*_: object, **__: object) -> str:
+        raise BlobStoreError("no space left on device")
+
+    monkeypatch.setattr(type(blobs), "store_bytes", full)
+    said = run(
+        on, "open('data/a.txt', 'w').write('after'); open('data/b.txt', 'w').write('new')", writable=["data"]
+    )
+    assert (root / "data" / "a.txt").read_text(encoding="ascii") == "before"
+    assert said["files"] == [{"path": "data/b.txt", "change": "created", "bytes": 3}]
+    assert "could not be kept for undo: no space left on device" in said["not_applied"][0]
+
+
+@IN_EACH
+def test_a_command_finds_the_workspace_around_its_copies(backend: str, root: Path) -> None:
+    on = in_force(root, backend, permissions={"deny": ["file__read(private/**)"]})
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "src" / "deep" / "m.py").write_text("N = 7", encoding="ascii")
+    with (root / "src" / "large").open("wb") as file:
+        file.truncate(2 << 20)
+    (root / "data" / "old.key").write_text("a key", encoding="ascii")
+    (root / "data" / ".git").mkdir()
+    (root / "data" / ".git" / "HEAD").write_text("ref", encoding="ascii")
+    code = """import os, sys
+sys.path.insert(0, 'src/deep'); import m; print(m.N, os.path.getsize('src/large'), open('data/.git/HEAD').read())
+print(sorted(name for _, _, names in os.walk('src') for name in names))
+for work in (lambda: open('data/old.key').read(), lambda: open('data/.git/new', 'w'),
+             lambda: open('src/deep/m.py', 'w'),
+             lambda: open('private/pay.csv').read(), lambda: open('data/old.key', 'w')):
+    try: print(work() or 'nothing')
+    except OSError: print('no')
+os.remove('data/a.txt'); os.makedirs('data/x/y'); open('data/x/y/z', 'w').write('z')"""
+    said = run(on, code, writable=["data"])
+    out = said["stdout"].splitlines()
+    assert out[:2] == ["7 2097152 ref", "['large', 'm.py']"], said
+    assert set(out[2:]) <= {"no", "nothing"} and out[3:5] == ["no", "no"] and out[6] == "no"
+    assert [each["path"] for each in said["files"]] == ["data/a.txt", "data/x/y/z"]
+    assert (root / "data" / "old.key").read_text(encoding="ascii") == "a key"
+    assert "not_applied" not in said
+    argv = ["cp", str(root / "src" / "deep" / "m.py"), str(root / "data" / "copy.py")]
+    on.invoke_action("exec__run", {"argv": argv, "writable": ["data"]})
+    assert (root / "data" / "copy.py").read_text(encoding="ascii") == "N = 7"
+
+
 @needs_bubblewrap
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_which_servers_a_workspace_names_is_not_changed_by_a_command(kind: str, root: Path) -> None:
@@ -172,9 +339,9 @@ def test_which_servers_a_workspace_names_is_not_changed_by_a_command(kind: str, 
     if kind == "file":
         assert "busy" in said["stderr"]
         assert (root / ".mcp.json").read_text(encoding="ascii") == "{}"
-    else:  # the link may be replaced, and what came in its place is gone again
+    else:  # the link in the copy may be replaced, and the user's stays
         assert ".mcp.json" in said["note"]
-        assert not os.path.lexists(root / ".mcp.json")
+        assert (root / ".mcp.json").readlink() == Path("other.json")
 
 
 @needs_bubblewrap

@@ -160,6 +160,29 @@ async def test_a_tool_without_memory_is_said_to_have_none(mode: Mode, code: str,
     assert (await run(code, tmp_path, mode=mode)).error_kind == "memory"
 
 
+async def test_a_file_that_the_user_makes_meanwhile_stays_and_the_tool_is_said_to_have_failed(
+    tmp_path: Path,
+) -> None:
+    for name in ("out", "signal"):
+        (tmp_path / name).mkdir()
+    code = (
+        "import os, time\ndef execute(p):\n    open('out/x', 'w').write('of the tool')\n"
+        "    while not os.path.exists('signal/go'): time.sleep(.01)\n    return 1"
+    )
+
+    def user() -> None:
+        until(lambda: list(tmp_path.glob(".reyn/commands/*/out/x")))
+        (tmp_path / "out" / "x").write_text("of the user", encoding="ascii")
+        (tmp_path / "signal" / "go").touch()
+
+    working = asyncio.create_task(asyncio.to_thread(user))
+    found = await run(code, tmp_path, {}, permissions=("read:signal", "write:out"))
+    await working
+    assert (found.ok, found.error_kind) == (False, "failed")
+    assert "out/x was made by another program while the command ran" in str(found.error)
+    assert (tmp_path / "out" / "x").read_text(encoding="ascii") == "of the user"
+
+
 @pytest.mark.parametrize("mode", ["python", "typescript"])
 async def test_files_are_those_of_the_permissions(mode: Mode, tmp_path: Path) -> None:
     there = ("data/in.txt", "data/.env", "other.txt", "out/sub/.keep", "out/.git/HEAD", "out/.mcp.json")
@@ -198,7 +221,7 @@ async def test_files_are_those_of_the_permissions(mode: Mode, tmp_path: Path) ->
     assert (tmp_path / "out" / "made.txt").read_text(encoding="ascii") == "made"
     # A name of a secret file may be made, and is gone again. What lies beside the folders is as it was: a view of its
     # own may show it changed, where the workspace lies in the folder for temporary files.
-    assert found.removed == ("out/sub/.env",)
+    assert found.planted == ("out/sub/.env",)
     assert not (tmp_path / "out/sub/.env").exists()
     assert {name: (tmp_path / name).read_text(encoding="ascii") for name in there} == {
         name: name for name in there

@@ -1,140 +1,78 @@
-"""What a command did to the files of the folders that it may write in, so that it can be named and undone.
+"""The changes that a command makes, recorded so that they can be named and undone.
 
-Invariants: what a file held is in memory before the command runs and in a blob before its change is reported; a folder
-whose files are too many or too large for that is refused. What a command puts where no action may write (``.git``,
-names of secret files) is removed again.
+Invariants: what a file held is in a blob before it is changed; if that cannot be kept, the file is not changed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import stat
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.backends.files.file_changes import NOT_KEPT
-from reyn_jupyter.guard.held_place import WorkspaceError, open_folder, open_regular
-from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, walk_places
+from reyn_jupyter.guard.sandbox.private_copies import Change, NotKeptError, TakenOver
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import FileChange, ToolContext
 
-MOST_BYTES = 64 << 20  # of all files whose content is kept
-MOST_FILES = 5_000
-_PIECE = 1 << 20
+MOST_NAMED = 100  # files in a result
 
 
-@dataclass(frozen=True)
-class _File:
-    data: bytes
-    mode: int
-    version: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class CommandChange:
-    """One file that a command made, changed or deleted; `size` in bytes, None where it is gone."""
-
-    path: str
-    change: str
-    size: int | None
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """Return it as a result names it."""
-        size = {} if self.size is None else {"bytes": self.size}
-        return {"path": self.path, "change": self.change, **size}
-
-
-class WatchedFolders:
-    """The folders that a command may write in, as they were before it ran.
+class UndoRecord:
+    """Records the changes of a command in the run of its call.
 
     Args:
-        root: the workspace's root.
-        folders: from the root on, none below another.
-
-    Attributes:
-        protected: what lies in them where no action may write.
-
-    Raises:
-        ActionError: their files are too many or too large to be kept.
+        context: of the call.
     """
 
-    def __init__(self, root: Path, folders: Sequence[str]) -> None:
-        self._root = root
-        self._folders = folders
-        self.protected = ProtectedPlaces(root, folders)
-        self._before: dict[str, _File] = {}
-        total = 0
-        for place, status in self._files():
-            total += status.st_size
-            if total > MOST_BYTES or len(self._before) >= MOST_FILES:
-                raise ActionError(
-                    f"{', '.join(folders)} has more than can be kept for undo: {MOST_FILES:,} files, "
-                    f"{MOST_BYTES >> 20} MiB",
-                    "Name a smaller folder, or move files away.",
-                )
-            self._before[place] = _File(self._read(place), stat.S_IMODE(status.st_mode), _version(status))
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._report: FileChange | None = None
 
-    async def report(self, context: ToolContext) -> tuple[tuple[CommandChange, ...], tuple[str, ...]]:
-        """Report what changed, for the record and for undo, and return it with the places that were removed again."""
-        removed = self.protected.remove_new()
-        after = dict(self._files())
-        changes = []
-        for place in sorted({*self._before, *after}):
-            before, status = self._before.get(place), after.get(place)
-            if before is not None and status is not None and before.version == _version(status):
-                continue
-            digest = None if status is None else self._digest(place)
-            if before is not None and digest == hashlib.sha256(before.data).hexdigest():
-                continue
-            blob = None if before is None else await _kept(before.data, context)
-            context.changed(FileChange(place, blob, digest, None if before is None else before.mode))
-            change = "created" if before is None else "deleted" if status is None else "changed"
-            changes.append(CommandChange(place, change, None if status is None else status.st_size))
-        return tuple(changes), removed
+    async def before(self, change: Change, content: bytes | None) -> None:
+        """Keep what a file held, and that it is being changed. Raises NotKeptError."""
+        blob = None if content is None else await self._kept(content)
+        self._report = FileChange(change.place, blob, change.digest, change.mode)
+        self._context.changing(self._report)
 
-    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
-        for folder in self._folders:
-            for place, entry in walk_places(self._root, folder):
-                if place in self.protected or not entry.is_file(follow_symlinks=False):
-                    continue
-                with suppress(OSError):
-                    yield place, entry.stat(follow_symlinks=False)
+    def after(self, change: Change) -> None:
+        """Record that the last change was made."""
+        assert self._report is not None
+        self._context.changed(self._report)
 
-    def _read(self, place: str) -> bytes:
-        with self._open(place) as file:
-            return bytes(file.read(MOST_BYTES))
-
-    def _digest(self, place: str) -> str:
-        digest = hashlib.sha256()
-        with suppress(OSError, WorkspaceError), self._open(place) as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-        return digest.hexdigest()
-
-    def _open(self, place: str) -> Any:
-        *folders, name = place.split("/")
-        folder = open_folder(os.fspath(self._root), folders)
+    async def _kept(self, content: bytes) -> str:
+        blobs = self._context.services.blobs
+        if blobs is None:
+            return NOT_KEPT
         try:
-            return open_regular(name, folder, place)
-        finally:
-            os.close(folder)
+            return await blobs.store_bytes(content, action=str(self._context.name), run=self._context.run_id)
+        except BlobStoreError as error:
+            raise NotKeptError(
+                f"was not changed, because what it holds could not be kept for undo: {error}"
+            ) from None
 
 
-def _version(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+def told(taken: TakenOver) -> dict[str, Any]:
+    """Return what came of a command's changes as a result names it."""
+    changes = sorted(taken.changes, key=lambda change: change.place)
+    files = [_told(change) for change in changes if change.kind != "folder"]
+    said: dict[str, Any] = {"files": files[:MOST_NAMED]}
+    if taken.refusals:
+        said["not_applied"] = [str(each) for each in taken.refusals[:MOST_NAMED]]
+    notes = []
+    if len(files) > MOST_NAMED:
+        notes.append(f"{len(files) - MOST_NAMED:,} more files changed.")
+    if taken.refusals:
+        notes.append(f"{len(taken.refusals):,} of the command's changes were not applied; see not_applied.")
+    if taken.planted:
+        named = ", ".join(taken.planted[:MOST_NAMED])
+        notes.append(f"Not kept, because no action may write there: {named}.")
+    if taken.left_out:
+        named = ", ".join(taken.left_out[:MOST_NAMED])
+        notes.append(f"Not kept, because they are pipes, sockets or devices: {named}.")
+    if notes:
+        said["note"] = " ".join(notes)
+    return said
 
 
-async def _kept(data: bytes, context: ToolContext) -> str:
-    blobs = context.services.blobs
-    if blobs is None:
-        return NOT_KEPT
-    try:
-        return await blobs.store_bytes(data, action=str(context.name), run=context.run_id)
-    except BlobStoreError:
-        return NOT_KEPT
+def _told(change: Change) -> dict[str, Any]:
+    size = {} if change.size is None or change.how == "deleted" else {"bytes": change.size}
+    link = {} if change.link is None else {"link": change.link}
+    return {"path": change.place, "change": change.how, **size, **link}

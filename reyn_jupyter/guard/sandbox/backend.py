@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxLimits
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxLimits, View
 from reyn_jupyter.guard.sandbox.egress import EgressProxy
 
 _MOST_SAID = 1 << 16  # bytes that are read of what a starting sandbox says
@@ -60,11 +60,14 @@ class SandboxBackend(Protocol):
         language: what it runs: programs, or files of TypeScript and JavaScript or of Python, of which the first word
             is the file.
         isolation: what it keeps apart, in a sentence.
+        view: "own", if a command can get another folder at a path than the one that is there; otherwise what its rules
+            are about: "targets", where links lead, or "paths", how a path is written.
     """
 
     name: str
     language: Language
     isolation: str
+    view: View
 
     def problem(self) -> str | None:
         """Return why it does not isolate here, as a clause, by really running it; None where it does."""

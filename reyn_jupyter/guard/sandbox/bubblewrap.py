@@ -1,7 +1,8 @@
 """The sandbox by bubblewrap: a view of the file system, processes, network and users of the command's own.
 
 Invariants: the command sees the paths of its confinement, read-only but for the writable ones, and nothing else of
-the machine. It has no network but a loopback of its own; where hosts are given, our proxy listens there, and nothing
+the machine. Those of the confinement are bound by descriptors, so that a path that is swapped shows nothing else.
+It has no network but a loopback of its own; where hosts are given, our proxy listens there, and nothing
 else leads out. The system kills all of it when the process that started it ends.
 """
 
@@ -12,6 +13,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +21,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end, wait_for_end
-from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits, View
 from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.process_count import ProcessCount, count_processes, give_back
@@ -32,6 +34,7 @@ _EMPTY = Path(__file__).parent / "empty_file"
 _NOBODY = "65534"
 _MOST_HIDDEN = 2000  # mounts
 _LARGEST_COPY = 1 << 20  # bytes
+_PAUSE = 0.001  # seconds between two looks at a sandbox that is being made
 _NAMESPACES = (
     "--unshare-user", "--unshare-all", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
@@ -59,6 +62,7 @@ class Bubblewrap:
 
     name = "bubblewrap"
     language: Language = "program"
+    view: View = "own"
     isolation = (
         "own file system (nothing outside of the given folders is there), processes, users, IPC and network; "
         "no new privileges, system calls filtered"
@@ -82,6 +86,8 @@ class Bubblewrap:
         if self._has_proc:
             return None
         why = self._probe(proc=False)
+        if why is not None and "bind-fd" in why:
+            return "bwrap is too old: it has no --ro-bind-fd (update bubblewrap)"
         return None if why is None else f"bwrap is there and does not isolate: {why}"
 
     def launch(
@@ -90,7 +96,9 @@ class Bubblewrap:
         return self._launch(argv, confinement, limits, self._has_proc)
 
     def _probe(self, proc: bool) -> str | None:
-        return probe_problem(lambda argv: self._launch(argv, Confinement(Path("/")), SandboxLimits(), proc))
+        # It is bound by its descriptor, which old versions cannot do.
+        shown = Confinement(Path("/"), readable=(_EMPTY,))
+        return probe_problem(lambda argv: self._launch(argv, shown, SandboxLimits(), proc))
 
     def _launch(
         self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits, proc: bool
@@ -111,15 +119,22 @@ class BubblewrapLaunch:
         self, program: str, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits, proc: bool
     ) -> None:
         self._limits = limits
+        self._confinement = confinement
         self._inside = 0
         self._first = -1  # the descriptor of the process `_inside`
         self._count: ProcessCount | None = None
+        options, opened = _system_view(str(limits.temporary_bytes), proc)
+        try:
+            view = [*_places(confinement, opened)]
+        except SandboxError:
+            for descriptor in opened:
+                os.close(descriptor)
+            raise
+        view += ("--chdir", os.fspath(confinement.folder), "--remount-ro", "/")
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
         self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)
         self.cwd = "/"
-        view = [*_places(confinement), "--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
-        options, opened = _system_view(str(limits.temporary_bytes), proc)
         info, info_theirs = os.pipe()
         held_theirs, held = _pipe_without_end()
         arguments = file_of(options + _encoded(view))
@@ -153,9 +168,26 @@ class BubblewrapLaunch:
                 self._count.add(inside)
             for kind, most in rlimits(self._limits):
                 resource.prlimit(inside, kind, (most, most))
-        self.begin()
+        await self._begin_and_wait(process)
         if self.proxy is not None and self._way is not None:
             await self.proxy.serve(await received_listener(self._way))
+
+    async def _begin_and_wait(self, process: asyncio.subprocess.Process) -> None:
+        """Let the command begin, and wait until its view is made. Raises SandboxError if it could not be made."""
+        import fcntl
+        import termios
+
+        self._confinement.check_hidden()
+        with suppress(BrokenPipeError):  # it ended meanwhile, and its own message says why
+            self.begin()
+            # bubblewrap takes the byte when everything is mounted, and ends without it otherwise.
+            while process.returncode is None:
+                if not struct.unpack("i", fcntl.ioctl(self._pipes[1], termios.FIONREAD, bytes(4)))[0]:
+                    self._confinement.check_hidden()  # what was moved before it was covered can be seen
+                    return
+                await asyncio.sleep(_PAUSE)
+        self._confinement.check_hidden()  # the reason, if one of them disappeared
+        raise SandboxError("bubblewrap could not make the sandbox")
 
     def begin(self) -> None:
         os.write(self._pipes[1], b"1")
@@ -270,19 +302,20 @@ def _system_options(size: str, proc: bool, paths: tuple[Path, ...]) -> tuple[byt
     return _encoded(options), tuple(files)
 
 
-def _places(confinement: Confinement) -> Iterator[str]:
-    """Yield the options that show the files and folders of a confinement."""
+def _places(confinement: Confinement, opened: list[int]) -> Iterator[str]:
+    """Yield the options that show the files and folders of a confinement; what they bind is added to `opened`."""
     if len(confinement.hidden) > _MOST_HIDDEN:
         raise SandboxError(
             f"{len(confinement.hidden):,} files and folders would have to be hidden, and {_MOST_HIDDEN:,} can be",
             "Work in a folder with fewer files that hold secrets or that rules deny.",
         )
-    places = [(path, "--ro-bind") for path in confinement.readable if path not in confinement.writable]
-    places += [(path, "--bind") for path in confinement.writable]
+    places = [(path, "--ro-bind-fd") for path in confinement.readable if path not in confinement.writable]
+    places += [(path, "--bind-fd") for path in confinement.writable]
     for path, kind in sorted(places, key=lambda place: len(place[0].parts)):
         if path == Path("/"):
             raise SandboxError("the whole disk cannot be shown in a sandbox", "Work in a folder of it.")
-        yield from (kind, os.fspath(path), os.fspath(path))
+        opened.append(confinement.open(path))
+        yield from (kind, str(opened[-1]), os.fspath(path))
     for path in confinement.hidden:
         if path.is_dir():
             yield from ("--perms", "0000", "--tmpfs", os.fspath(path), "--remount-ro", os.fspath(path))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+import os
+import stat
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from reyn_jupyter.guard.held_place import open_folder
+from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW
 from reyn_jupyter.support.secret import Secret
 
 Status = Literal["ok", "failed", "timeout", "limit"]
 Language = Literal["program", "typescript", "python"]
+View = Literal["own", "targets", "paths"]  # see `SandboxBackend`
 NOT_ENDED_HINT = (
     "The system holds such a process until it is done (a file on a network, a debugger): end what it waits "
     "for."
@@ -29,6 +35,13 @@ class SandboxError(Exception):
         self.hint, self.began = hint, began
 
 
+class PlacesMovedError(SandboxError):
+    """A file or folder of a confinement was moved or replaced while the sandbox started, so nothing ran in it."""
+
+
+PATH_ONLY: int = getattr(os, "O_PATH", os.O_RDONLY)
+
+
 @dataclass(frozen=True)
 class Confinement:
     """What a command sees of the machine. Everything has the same path inside as outside.
@@ -38,10 +51,13 @@ class Confinement:
         readable: files and folders that it may read and execute, beside the system's programs and this Python.
         writable: folders that it may change. What is not on this list, it cannot write, but for a temporary folder of
             its own (``$TMPDIR``), which goes with it.
-        hidden: files and folders below those that it cannot read; a file reads as empty or not at all.
+        hidden: files and folders below those that it cannot read; a file reads as empty or not at all. If their numbers
+            in the file system are given as well (see `hidden_files`), no command begins when one of them was replaced.
         environment: variables beside a few harmless ones (PATH, HOME, LANG, TMPDIR). A secret stands there alone.
         hosts: what it may reach over HTTP, through a proxy of ours: example.org (ports 80 and 443),
-            ``localhost:8080``, ``*.example.org``. Ask the person first.
+            ``localhost:8080``, ``*.example.org``. Ask the user first.
+        held: descriptors of what the command gets at some of these paths, opened when the path was judged. What lies
+            below such a path is reached from its descriptor, through no link. Other paths are opened at the start.
 
     Example:
         >>> Confinement(Path("/work"), readable=(Path("/work"),), hidden=(Path("/work/.env"),)).hosts
@@ -51,9 +67,53 @@ class Confinement:
     folder: Path
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
-    hidden: tuple[Path, ...] = ()
+    hidden: Collection[Path] = ()
     environment: Mapping[str, str | Secret] = field(default_factory=dict)
     hosts: tuple[str, ...] = ()
+    held: Mapping[Path, int] = field(default_factory=dict)
+
+    def open(self, path: Path) -> int:
+        """Return a new descriptor of what the command gets at a path. Raises PlacesMovedError if it is not there."""
+        try:
+            for above in (path, *path.parents):
+                if above in self.held:
+                    return _open_below(self.held[above], path.relative_to(above).parts)
+            return os.open(path, PATH_ONLY | CLOSE_ON_EXEC)
+        except OSError as error:
+            raise PlacesMovedError(
+                f"{path} cannot be shown in the sandbox: {error.strerror or error}",
+                "It was moved or replaced. Look where it is now, and run the command again.",
+            ) from None
+
+    def check_hidden(self) -> None:
+        """Check that the hidden files are still those that were judged. Raises PlacesMovedError."""
+        if not isinstance(self.hidden, Mapping):
+            return
+        for path, number in self.hidden.items():
+            try:
+                same = path.lstat().st_ino == number
+            except OSError:
+                same = False
+            if not same:
+                raise PlacesMovedError(
+                    f"{path.name} is hidden from commands, and it was moved, removed or replaced while the sandbox "
+                    "started",
+                    "Run the command again when no other program changes this file.",
+                )
+
+
+def _open_below(folder: int, parts: tuple[str, ...]) -> int:
+    if not parts:
+        return os.dup(folder)
+    above = open_folder(folder, parts[:-1])
+    try:
+        found = os.open(parts[-1], PATH_ONLY | NO_FOLLOW | CLOSE_ON_EXEC, dir_fd=above)
+    finally:
+        os.close(above)
+    if stat.S_ISLNK(os.fstat(found).st_mode):
+        os.close(found)
+        raise OSError(errno.ELOOP, "a link is there")
+    return found
 
 
 @dataclass(frozen=True)

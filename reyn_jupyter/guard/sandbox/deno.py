@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits, View
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.supervised_launch import SupervisedLaunch
 from reyn_jupyter.support.network.hosts import Host, HostError, read_host
@@ -48,6 +49,7 @@ class Deno:
 
     name = "deno"
     language: Language = "typescript"
+    view: View = "paths"
     isolation = (
         "the runtime refuses files outside of the given folders, network, programs, libraries and environment"
     )
@@ -117,16 +119,38 @@ class Deno:
         engine = (f"--max-old-space-size={limits.memory // _MEGABYTE}", *flags)
         options = [*_FIXED, *_NO_SHELL, _network(confinement.hosts), f"--v8-flags={','.join(engine)}"]
         options += [_paths("--allow-read", readable)]
-        if confinement.hidden:
-            options += [_paths("--deny-read", confinement.hidden)]
+        hidden = tuple(_denied(confinement))
+        if hidden:
+            options += [_paths("--deny-read", hidden)]
         if confinement.writable:
-            kept = [path for path in confinement.readable if path not in confinement.writable]
-            options += (
-                [_paths("--deny-write", (*confinement.hidden, *kept))] if confinement.hidden or kept else []
-            )
+            kept = [
+                path
+                for path in confinement.readable
+                if path not in confinement.writable
+                and not any(each.is_relative_to(path) for each in confinement.writable)
+            ]
+            options += [_paths("--deny-write", (*hidden, *kept))] if hidden or kept else []
             options += [_paths("--allow-write", confinement.writable)]
         command = (self._found, *options, "--", os.fspath(script), *arguments)
         return SupervisedLaunch(command, confinement, limits, {"abi": 0}, reserve=_RESERVE)
+
+
+def _denied(confinement: Confinement) -> Iterator[Path]:
+    """Yield what is hidden; of a folder that holds something shown, everything else in it.
+
+    What is denied in Deno is denied in all of a folder.
+    """
+    shown = (*confinement.readable, *confinement.writable)
+    pending = list(confinement.hidden)
+    while pending:
+        path = pending.pop()
+        if path in shown:
+            continue
+        if any(each.is_relative_to(path) for each in shown):
+            with suppress(OSError):
+                pending += path.iterdir()
+        else:
+            yield path
 
 
 def script_of(argv: Sequence[str], confinement: Confinement) -> Path:
@@ -152,7 +176,7 @@ def _network(hosts: Sequence[str]) -> str:
     return f"--allow-net={','.join(map(str, ends))}"
 
 
-def _paths(option: str, paths: Sequence[Path]) -> str:
+def _paths(option: str, paths: Iterable[Path]) -> str:
     """Return an option with a list of paths. Raises SandboxError for one that the list cannot hold."""
     names = [os.fspath(path) for path in paths]
     if any("," in name for name in names):

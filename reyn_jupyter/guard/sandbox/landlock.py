@@ -20,7 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.held_place import open_folder
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits, View
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.supervised_launch import CHANGED, SupervisedLaunch
 from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
@@ -48,6 +49,7 @@ class Landlock:
 
     name = "landlock"
     language: Language = "program"
+    view: View = "targets"
     isolation = (
         "files outside of the given folders cannot be opened, no sockets, no other processes, no new privileges, "
         "system calls filtered; names and sizes of files elsewhere can be seen"
@@ -75,15 +77,20 @@ class Landlock:
     def launch(
         self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits
     ) -> SupervisedLaunch:
-        rules = list(_rules(confinement))
-        if len(rules) > _MOST_RULES:
-            raise SandboxError(
-                f"the working folder takes {len(rules):,} rules, and {_MOST_RULES:,} can be made",
-                "Work in a folder with fewer files beside those that hold secrets, or install bubblewrap.",
-            )
-        return SupervisedLaunch(
-            argv, confinement, limits, {"abi": self._abi, "rules": rules, **self._filters(confinement)}
-        )
+        opened: list[int] = []
+        try:
+            rules = list(_rules(confinement, opened))
+            if len(rules) > _MOST_RULES:
+                raise SandboxError(
+                    f"the working folder takes {len(rules):,} rules, and {_MOST_RULES:,} can be made",
+                    "Work in a folder with fewer files beside those that hold secrets, or install bubblewrap.",
+                )
+        except SandboxError:
+            for descriptor in opened:
+                os.close(descriptor)
+            raise
+        isolation = {"abi": self._abi, "rules": rules, **self._filters(confinement)}
+        return SupervisedLaunch(argv, confinement, limits, isolation, inherited=opened)
 
     def _filters(self, confinement: Confinement) -> dict[str, Any]:
         handled = _ALL | (_IOCTL if self._abi >= 5 else 0)
@@ -94,11 +101,19 @@ class Landlock:
         return {"ruleset": struct.pack(f"{len(parts)}Q", *parts).hex(), "calls": calls.hex()}
 
 
-def _rules(confinement: Confinement) -> Iterator[tuple[int, str]]:
-    """Yield the rights of each path; what is hidden has none, so a folder that holds it is given in its parts."""
-    yield from ((_SEEN, os.fspath(path)) for path in system_paths())
-    yield from ((_READ | _LIST, path) for path in _OF_MACHINE)
-    yield from ((_READ | _WRITE, path) for path in _DEVICES)
+# The rights of a place: of a path, or of what parts lead to from an inherited descriptor.
+_Rule = tuple[int, str | int, Sequence[str]]
+
+
+def _rules(confinement: Confinement, opened: list[int]) -> Iterator[_Rule]:
+    """Yield the rights of each place; what is hidden has none, so a folder that holds it is given in its parts.
+
+    Args:
+        opened: the descriptors in the rules are added to it.
+    """
+    yield from ((_SEEN, os.fspath(path), ()) for path in system_paths())
+    yield from ((_READ | _LIST, path, ()) for path in _OF_MACHINE)
+    yield from ((_READ | _WRITE, path, ()) for path in _DEVICES)
     for path in confinement.writable:
         kept = (*confinement.hidden, *(each for each in confinement.readable if each != path))
         if any(each.is_relative_to(path) for each in kept):
@@ -106,21 +121,33 @@ def _rules(confinement: Confinement) -> Iterator[tuple[int, str]]:
                 f"{path.name!r} cannot be written in: it holds files that are kept from commands",
                 "Name a folder below it without them, or install bubblewrap: sudo apt-get install bubblewrap",
             )
-        yield _CHANGED, os.fspath(path)
+        opened.append(confinement.open(path))
+        yield _CHANGED, opened[-1], ()
     hidden = {os.fspath(path) for path in confinement.hidden}
     above = {os.fspath(parent) for path in confinement.hidden for parent in path.parents}
     for path in confinement.readable:
-        yield from _parts(os.fspath(path), hidden, above)
+        opened.append(confinement.open(path))
+        yield from _parts(opened[-1], (), os.fspath(path), hidden, above)
 
 
-def _parts(path: str, hidden: set[str], above: set[str]) -> Iterator[tuple[int, str]]:
+def _parts(
+    base: int, below: tuple[str, ...], path: str, hidden: set[str], above: set[str]
+) -> Iterator[_Rule]:
     if path in hidden:
         return
     if path not in above:
-        yield _SEEN, path
+        yield _SEEN, base, below
         return
-    yield _LIST, path
-    with os.scandir(path) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
-            if not entry.is_symlink():  # a link has no rights of its own
-                yield from _parts(entry.path, hidden, above)
+    yield _LIST, base, below
+    try:
+        folder = open_folder(base, (*below, "."))
+    except OSError:
+        return  # it was moved: nothing in it is given
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((each.name, each.is_symlink()) for each in entries)
+    finally:
+        os.close(folder)
+    for name, is_link in found:
+        if not is_link:  # a link has no rights of its own
+            yield from _parts(base, (*below, name), f"{path.rstrip('/')}/{name}", hidden, above)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import select
@@ -299,11 +300,11 @@ def _drop_capabilities() -> None:
 
 
 def _restrict(ruleset: bytes, rules: Any) -> None:
-    """Enter a Landlock domain: `rules` are (rights, path)."""
+    """Enter a Landlock domain: `rules` are (rights, path or descriptor, names that lead on from it)."""
     descriptor = _call(_CREATE_RULESET, ruleset, len(ruleset), 0)
-    for rights, path in rules:
+    for rights, start, names in rules:
         try:
-            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            place = _open_place(start, names)
         except FileNotFoundError:
             continue
         if not stat.S_ISDIR(os.fstat(place).st_mode):
@@ -312,6 +313,22 @@ def _restrict(ruleset: bytes, rules: Any) -> None:
         os.close(place)
     _call(_RESTRICT_SELF, descriptor, 0)
     os.close(descriptor)
+    for start in {start for _, start, _ in rules if isinstance(start, int)}:
+        os.close(start)
+
+
+def _open_place(start: str | int, names: list[str]) -> int:
+    """Open a path, or what names lead to from a descriptor, through no link. Raises OSError."""
+    if isinstance(start, str):
+        return os.open(start, os.O_PATH | os.O_CLOEXEC)
+    place = os.dup(start)
+    for name in names:
+        inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+        os.close(place)
+        if stat.S_ISLNK(os.fstat(inner).st_mode):
+            raise OSError(errno.ELOOP, f"{name} was replaced by a link")
+        place = inner
+    return place
 
 
 def _filter_calls(program: bytes) -> None:

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits, View
 from reyn_jupyter.guard.sandbox.deno import Deno, script_of
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.supervised_launch import SupervisedLaunch
@@ -49,6 +49,7 @@ class Pyodide:
 
     name = "pyodide"
     language: Language = "python"
+    view: View = "paths"
     isolation = (
         "Python as WebAssembly, in a runtime without rights: no files, network, programs or environment"
     )

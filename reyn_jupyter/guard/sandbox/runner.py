@@ -18,10 +18,12 @@ from reyn_jupyter.guard.sandbox.confinement import (
     NOT_ENDED_HINT,
     Confinement,
     HostTraffic,
+    PlacesMovedError,
     SandboxError,
     SandboxLimits,
     SandboxResult,
     Status,
+    View,
 )
 from reyn_jupyter.guard.sandbox.process_tree import TreeMeter, kill_tree
 from reyn_jupyter.guard.sandbox.visible_system import check_program
@@ -32,6 +34,7 @@ _PIECE = 1 << 16
 _LOOK = 0.05  # seconds between two looks at what a command uses
 _LOOK_AT_LONG_LIVED = 0.5  # the same for a program without a deadline
 _LONGEST_LINE = 16 << 20  # bytes of one line from a program that is spoken with
+_ATTEMPTS = 20  # to start a command while its places are moved
 _DEFAULT = SandboxLimits()
 
 # Hears what a command writes, as it comes: the stream ("stdout", "stderr") and the bytes.
@@ -157,6 +160,9 @@ class Sandbox:
     Args:
         backend: what isolates.
 
+    Attributes:
+        has_left_processes: a command of it has not ended, though it was killed.
+
     Example:
         >>> async def version() -> bytes:
         ...     sandbox = find_sandbox()
@@ -168,6 +174,7 @@ class Sandbox:
 
     def __init__(self, backend: SandboxBackend) -> None:
         self._backend = backend
+        self.has_left_processes = False
         self._programs: set[SandboxedProgram] = set()
 
     @property
@@ -180,10 +187,15 @@ class Sandbox:
         """What is kept apart, in a sentence."""
         return self._backend.isolation
 
+    @property
+    def view(self) -> View:
+        """What a command gets at a path, see `SandboxBackend`."""
+        return self._backend.view
+
     async def run(
         self,
         argv: Sequence[str],
-        confinement: Confinement,
+        confinement: Confinement | Callable[[], Confinement],
         limits: SandboxLimits = _DEFAULT,
         *,
         stdin: bytes = b"",
@@ -193,7 +205,8 @@ class Sandbox:
 
         Args:
             argv: the program and its arguments; no shell reads them.
-            confinement: what it may reach.
+            confinement: what it may reach; or what makes that, in a thread, again if a place of it was moved while the
+                sandbox started.
             limits: what it may use.
             stdin: what it reads from its standard input.
             on_output: hears what it writes as it comes, on the loop.
@@ -202,7 +215,7 @@ class Sandbox:
             SandboxError: the command could not be started, or something of it does not end.
         """
         began = time.monotonic()
-        program = await self.open(argv, confinement, limits)
+        program = await self._opened(argv, confinement, limits)
         process = program.process
         out = _Collected("stdout", limits.output, on_output)
         errors = _Collected("stderr", limits.output, on_output)
@@ -224,6 +237,7 @@ class Sandbox:
             try:
                 await program.end()
             except SandboxError:
+                self.has_left_processes = True
                 # In place of the interrupt it would let who was interrupted go on: with the next action or step.
                 if not interrupted:
                     raise
@@ -239,6 +253,19 @@ class Sandbox:
             status, self.name, self.isolation, None if ended else code, bytes(out.kept), bytes(errors.kept),
             out.size, errors.size, reason, time.monotonic() - began, *program.network,
         )  # fmt: skip
+
+    async def _opened(
+        self,
+        argv: Sequence[str],
+        confinement: Confinement | Callable[[], Confinement],
+        limits: SandboxLimits,
+    ) -> SandboxedProgram:
+        if isinstance(confinement, Confinement):
+            return await self.open(argv, confinement, limits)
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(PlacesMovedError):
+                return await self.open(argv, await asyncio.to_thread(confinement), limits)
+        return await self.open(argv, await asyncio.to_thread(confinement), limits)
 
     async def open(
         self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits = _DEFAULT
@@ -273,7 +300,7 @@ class Sandbox:
         except SandboxError as error:
             said = await _last_words(process)
             await program.end()
-            raise SandboxError(f"{error}: {said}" if said else str(error), error.hint) from None
+            raise type(error)(f"{error}: {said}" if said else str(error), error.hint) from None
         return program
 
     @property

@@ -37,9 +37,11 @@ class SupervisedLaunch:
     Args:
         argv: the command; its program is looked for in the PATH of its environment.
         isolation: what is taken from it beside its limits: ``abi``, the version of Landlock in use (0 for none),
-            ``rules`` as (rights, path), and ``ruleset`` and ``calls`` as hexadecimal bytes.
+            ``rules`` as (rights, path or descriptor, names that lead on from it), and ``ruleset`` and ``calls`` as
+            hexadecimal bytes.
         reserve: bytes that the program sets aside and does not use, as V8 does. Linux counts them like those in use, so
             they are granted beside the limit of memory.
+        inherited: the descriptors in the rules; they are closed as soon as the launcher is started.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class SupervisedLaunch:
         isolation: Mapping[str, Any],
         *,
         reserve: int = 0,
+        inherited: Sequence[int] = (),
     ) -> None:
+        self._confinement = confinement
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
         self._count = count_processes(limits.processes)
@@ -66,17 +70,17 @@ class SupervisedLaunch:
             **isolation,
         }
         if isolation["abi"]:
-            plan["rules"] = [*isolation["rules"], (CHANGED, self._temporary)]
+            plan["rules"] = [*isolation["rules"], (CHANGED, self._temporary, ())]
         self._said, said_theirs = os.pipe()
         self._left, left_theirs = os.pipe()
         life_theirs, self._life = os.pipe()
-        inherited: tuple[int, ...] = (life_theirs, said_theirs, left_theirs)
+        given: tuple[int, ...] = (life_theirs, said_theirs, left_theirs, *inherited)
         if self.proxy is not None:
             self._way, theirs = socket.socketpair()
             plan["way"], plan["port"] = theirs.fileno(), PORT
-            inherited += (theirs.detach(),)
+            given += (theirs.detach(),)
         task = file_of(json.dumps(plan).encode())
-        self.descriptors: tuple[int, ...] = (task, *inherited)
+        self.descriptors: tuple[int, ...] = (task, *given)
         words = map(str, (task, life_theirs, said_theirs, left_theirs))
         self.argv: Sequence[str] = (sys.executable, "-I", "-S", os.fspath(_LAUNCHER), *words)
         self.env: Mapping[str, str] = {"LC_ALL": "C.UTF-8"}
@@ -87,6 +91,7 @@ class SupervisedLaunch:
         problem = await read_to_end(self._said)
         if problem:
             raise SandboxError(f"the command could not be started: {problem.decode('utf-8', 'replace')}")
+        self._confinement.check_hidden()
         if self.proxy is not None and self._way is not None:
             await self.proxy.serve(await received_listener(self._way))
 

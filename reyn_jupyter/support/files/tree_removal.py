@@ -1,10 +1,11 @@
-"""Removing a folder that somebody else filled: however deep, wide or locked, and through no link.
+"""Removing a folder that somebody else filled: however deep, wide or locked, and through no link or mount.
 
 It knows nothing of the package, so that the launcher of a sandbox can read it alone.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 
@@ -12,11 +13,15 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC",
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
-def remove_tree(path: str | os.PathLike[str]) -> None:
+def remove_tree(path: str | os.PathLike[str], *, dir_fd: int | None = None) -> None:
     """Remove a folder with all that is in it, without recursion and with one descriptor at a time.
 
-    Paths in it may be longer than the system takes, and its folders without permissions. What cannot be removed keeps
-    nothing else.
+    Paths in it may be longer than the system takes, and its folders without permissions. What cannot be removed, such
+    as a folder on which something is mounted, keeps nothing else.
+
+    Args:
+        path: of the folder; its name in an open folder if `dir_fd` is given.
+        dir_fd: the descriptor of that open folder, which stays open.
 
     Raises:
         OSError: the first thing that could not be removed; the folder is not there.
@@ -26,8 +31,11 @@ def remove_tree(path: str | os.PathLike[str]) -> None:
 
         shutil.rmtree(path)
         return
-    above, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - without following links
-    current = os.open(above, _FOLDER)
+    if dir_fd is None:
+        above, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - without following links
+        current = os.open(above, _FOLDER)
+    else:
+        name, current = os.fspath(path), os.dup(dir_fd)
     pending: list[list[str]] = [[name]]  # the folders that are left at each level, from the top on
     entered: list[tuple[int, int]] = []  # who is above each level
     first: OSError | None = None
@@ -67,9 +75,20 @@ def _open(name: str, folder: int) -> int:
     except PermissionError:
         os.chmod(name, 0o700, dir_fd=folder)
         inner = os.open(name, _FOLDER | _NO_LINK, dir_fd=folder)
+    if _mount(inner) != _mount(folder):
+        os.close(inner)
+        raise OSError(errno.EBUSY, "something is mounted on this folder", name)
     with suppress(OSError):  # whoever may not change it may still be allowed to empty it
         os.fchmod(inner, 0o700)
     return inner
+
+
+def _mount(folder: int) -> tuple[int, bytes]:
+    """Return on which device and mount a folder lies; a bind mount of the same device is another one."""
+    mount = b""
+    with suppress(OSError), open(f"/proc/self/fdinfo/{folder}", "rb") as file:  # noqa: PTH123
+        mount = next((line for line in file if line.startswith(b"mnt_id")), b"")
+    return os.fstat(folder).st_dev, mount
 
 
 def _leave(folder: int, above: tuple[int, int]) -> int:

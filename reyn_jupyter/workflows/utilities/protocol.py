@@ -17,25 +17,27 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from reyn_jupyter.config.settings import SandboxSettings
-from reyn_jupyter.guard.held_place import open_folder
+from reyn_jupyter.guard.held_place import HeldFolder, open_folder
 from reyn_jupyter.guard.sandbox import (
     Confinement,
     HostTraffic,
+    Sandbox,
     SandboxError,
     SandboxLimits,
     SandboxResult,
     find_sandbox,
 )
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
-from reyn_jupyter.guard.sandbox.protected_places import ProtectedPlaces, is_protected, walk_places
+from reyn_jupyter.guard.sandbox.private_copies import ChangeRecord, PrivateCopies, Refusal, TakenOver
+from reyn_jupyter.guard.sandbox.protected_places import protected_places
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.text import argument_name, count, last_lines, shorten
@@ -79,7 +81,7 @@ class UtilityRun:
         artifacts: the files and folders that its output names as made, from the workspace's root on.
         traffic: what it exchanged with each host.
         refusals: what it tried to reach in vain, in sentences.
-        removed: what it put where no action may write, from the workspace's root on; it is gone again.
+        planted: where it made something that no action may write, from the workspace's root on; that was not kept.
     """
 
     output: dict[str, Any]
@@ -90,7 +92,7 @@ class UtilityRun:
     artifacts: tuple[str, ...] = ()
     traffic: tuple[HostTraffic, ...] = ()
     refusals: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    planted: tuple[str, ...] = ()
 
 
 def readable_paths(utility: Utility, inputs: Mapping[str, Any]) -> dict[str, str]:
@@ -113,12 +115,14 @@ class UtilityInputs:
         named: the same with paths from the workspace's root on.
         readable: files and folders that it reads, from the workspace's root on.
         writable: folders that it may write in, from the root on; they need not be there.
+        written: the same by where they stand in the values.
     """
 
     values: dict[str, Any]
     named: dict[str, Any]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    written: Mapping[Place, str] = field(default_factory=dict)
 
 
 def prepare_inputs(utility: Utility, inputs: Mapping[str, Any], workspace: Workspace) -> UtilityInputs:
@@ -156,8 +160,9 @@ def prepare_inputs(utility: Utility, inputs: Mapping[str, Any], workspace: Works
     def of(kind: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(found for place, found in places.items() if marked[place] == kind))
 
+    written = {place: found for place, found in places.items() if marked[place] == WRITABLE_FOLDER}
     return UtilityInputs(
-        replaced(values, absolute), replaced(values, places), of(READABLE_PATH), of(WRITABLE_FOLDER)
+        replaced(values, absolute), replaced(values, places), of(READABLE_PATH), of(WRITABLE_FOLDER), written
     )
 
 
@@ -171,6 +176,7 @@ async def run_utility(
     timeout_seconds: float,
     on_stderr: OnStderr | None = None,
     secrets: Mapping[str, Secret] | None = None,
+    record: ChangeRecord | None = None,
 ) -> UtilityRun:
     """Run a utility to its end. A cancellation ends it, and all that it started.
 
@@ -184,6 +190,7 @@ async def run_utility(
         timeout_seconds: of wall time, with the start of the sandbox.
         on_stderr: hears its log as it comes, on the loop.
         secrets: by name; those that its manifest declares are given to it, and no others.
+        record: keeps what files held that it changes outside of its run folder.
 
     Raises:
         WorkflowError: "validation" (the inputs do not fit), "tool_failed" (it cannot run, or ended with an error; see
@@ -199,36 +206,47 @@ async def run_utility(
     began = time.monotonic()
     environment = _environment(utility, secrets or {})
     prepared = await asyncio.to_thread(prepare_inputs, utility, inputs, workspace)
-    data = _encoded(utility, prepared)
+    data = _encoded(utility, prepared.values)
     seconds = max(0.0, timeout_seconds)
-    heard, result, protected = _Heard(on_stderr), None, None
-    try:
-        async with asyncio.timeout(seconds) as deadline:
-            heard.on_overflow = lambda: _end_now(deadline)
-            sandbox = await asyncio.to_thread(find_sandbox, "program", settings.backend, settings.minimum)
-            confinement, protected = await asyncio.to_thread(
-                _confinement, utility, prepared, run_folder, workspace, environment
-            )
-            result = await sandbox.run(
-                command_of(utility), confinement, _limits(seconds), stdin=data, on_output=heard.hear
-            )
-    except TimeoutError:
-        _fail_late(utility, heard, seconds)
-    except SandboxError as error:
-        raise WorkflowError(
-            f"{utility.id} did not {'run to its end' if error.began else 'run'}: {error}.",
-            error.hint,
-            "tool_timeout" if error.began else "tool_failed",
-            {"utility": utility.id, "kind": "not_ended" if error.began else "no_sandbox"},
-        ) from error
-    finally:
-        removed = _tidied(protected, run_folder)
+    heard, result, copies, taken = _Heard(on_stderr), None, None, TakenOver()
+    with ExitStack() as held:
+        try:
+            async with asyncio.timeout(seconds) as deadline:
+                heard.on_overflow = lambda: _end_now(deadline)
+                sandbox = await asyncio.to_thread(find_sandbox, "program", settings.backend, settings.minimum)
+                confinement, copies = await asyncio.to_thread(
+                    _confinement, utility, prepared, run_folder, workspace, environment, sandbox, held
+                )
+                if sandbox.view != "own":
+                    shown = {
+                        place: os.fspath(copies.seen(found)) for place, found in prepared.written.items()
+                    }
+                    data = _encoded(utility, replaced(prepared.values, shown))
+                result = await sandbox.run(
+                    command_of(utility), confinement, _limits(seconds), stdin=data, on_output=heard.hear
+                )
+        except TimeoutError:
+            _fail_late(utility, heard, seconds)
+        except SandboxError as error:
+            raise WorkflowError(
+                f"{utility.id} did not {'run to its end' if error.began else 'run'}: {error}.",
+                error.hint,
+                "tool_timeout" if error.began else "tool_failed",
+                {"utility": utility.id, "kind": "not_ended" if error.began else "no_sandbox"},
+            ) from error
+        finally:
+            if copies is not None and not sandbox.has_left_processes:  # what still runs may still write
+                taken = await copies.take_over(record)
+            _remove_empty(run_folder)
+    assert copies is not None
     _check_end(utility, heard, result)
     folders = (run_folder, *(workspace.root / each for each in prepared.writable))
-    output, artifacts = await _checked_output(utility, heard, folders, workspace)
+    if taken.refusals:
+        _fail_unapplied(utility, heard, taken.refusals)
+    output, artifacts = await _checked_output(utility, heard, folders, workspace, copies.meant)
     return UtilityRun(
         output, time.monotonic() - began, heard.log, result.isolation, result.backend, artifacts,
-        result.traffic, result.refusals, removed,
+        result.traffic, result.refusals, taken.planted,
     )  # fmt: skip
 
 
@@ -301,8 +319,8 @@ def _invalid_inputs(utility: Utility, problems: list[dict[str, str]]) -> Workflo
     )
 
 
-def _encoded(utility: Utility, prepared: UtilityInputs) -> bytes:
-    data = json.dumps(prepared.values, allow_nan=False).encode()
+def _encoded(utility: Utility, values: Mapping[str, Any]) -> bytes:
+    data = json.dumps(values, allow_nan=False).encode()
     if len(data) > LARGEST_INPUT:
         raise _invalid_inputs(
             utility, [{"path": "", "message": f"is larger than {LARGEST_INPUT >> 20} MiB of JSON"}]
@@ -324,8 +342,17 @@ def _confinement(
     run_folder: Path,
     workspace: Workspace,
     environment: Mapping[str, Secret],
-) -> tuple[Confinement, ProtectedPlaces]:
-    """Make the folders of a run, and return what it sees. Raises WorkflowError."""
+    sandbox: Sandbox,
+    held: ExitStack,
+) -> tuple[Callable[[], Confinement], PrivateCopies]:
+    """Make the folders of a run, and return what makes its view, and the copies that it writes in.
+
+    Args:
+        held: closes what the run needs open.
+
+    Raises:
+        WorkflowError, SandboxError: it cannot be given what its inputs name.
+    """
     root, own = workspace.root, Path(os.path.realpath(utility.folder))
     runs = workspace.relative(run_folder)
     for place in prepared.writable:
@@ -346,28 +373,33 @@ def _confinement(
             "tool_failed",
             {"utility": utility.id, "kind": "no_folder"},
         ) from error
-    protected = ProtectedPlaces(root, (runs, *prepared.writable))
     # A folder to write in can be read as well.
     opened = dict.fromkeys((*prepared.readable, *prepared.writable))
     folders = tuple(place for place in opened if (root / place).is_dir())
-    hidden = hidden_files(workspace, folders) if folders else ()
-    confinement = Confinement(
-        root / runs,
-        (own, *(root / place for place in prepared.readable), *protected.paths),
-        (root / runs, *(root / place for place in prepared.writable)),
-        tuple(dict.fromkeys((*hidden, *_hidden_of(own)))),
-        environment,
-        utility.manifest.needs("host"),
+    seen = (own, *(root / place for place in prepared.readable))
+
+    def hidden() -> dict[Path, int]:
+        found = hidden_files(workspace, folders) if folders else {}
+        return found | {path: path.lstat().st_ino for path in map(own.joinpath, protected_places(own))}
+
+    try:
+        top, direct, *written = (
+            held.enter_context(closing(HeldFolder(os.fspath(root), place)))
+            for place in (".", runs, *prepared.writable)
+        )
+    except WorkspaceError as error:
+        raise SandboxError(str(error), "Look where the folder is now.") from None
+    kept_back = [workspace.relative(path) for path in hidden() if path.is_relative_to(root)]
+    copies = held.enter_context(
+        closing(PrivateCopies(top, written, kept_back, view=sandbox.view, direct=direct))
     )
-    return confinement, protected
+    hosts = utility.manifest.needs("host")
+    return lambda: copies.confinement(runs, seen, hidden(), environment, hosts), copies
 
 
-def _tidied(protected: ProtectedPlaces | None, run_folder: Path) -> tuple[str, ...]:
-    """Remove what was put where no action may write, which is returned, and a run folder with nothing in it."""
-    removed = () if protected is None else protected.remove_new()
+def _remove_empty(folder: Path) -> None:
     with suppress(OSError):
-        run_folder.rmdir()
-    return removed
+        folder.rmdir()
 
 
 def make_folder(root: Path, place: str) -> None:
@@ -381,13 +413,6 @@ def make_folder(root: Path, place: str) -> None:
         finally:
             os.close(above)
     os.close(open_folder(os.fspath(root), parts))
-
-
-def _hidden_of(folder: Path) -> Iterator[Path]:
-    """Yield what is in a utility's folder and named like a secret, or Git's."""
-    for place, _ in walk_places(folder, "."):
-        if is_protected(place):
-            yield folder / place
 
 
 class _Heard:
@@ -465,6 +490,13 @@ def _fail_late(utility: Utility, heard: _Heard, seconds: float) -> NoReturn:
     )  # fmt: skip
 
 
+def _fail_unapplied(utility: Utility, heard: _Heard, refusals: Sequence[Refusal]) -> NoReturn:
+    _fail(
+        utility, heard, "tool_failed", f"ran, and what it wrote was not applied: {refusals[0]}",
+        "Look at the files, then run the step again.", kind="not_applied", refusals=[str(each) for each in refusals],
+    )  # fmt: skip
+
+
 def _check_end(utility: Utility, heard: _Heard, result: SandboxResult) -> None:
     """Raise WorkflowError where a program did not end well."""
     if heard.overflowed:
@@ -486,7 +518,11 @@ def _check_end(utility: Utility, heard: _Heard, result: SandboxResult) -> None:
 
 
 async def _checked_output(
-    utility: Utility, heard: _Heard, folders: tuple[Path, ...], workspace: Workspace
+    utility: Utility,
+    heard: _Heard,
+    folders: tuple[Path, ...],
+    workspace: Workspace,
+    meant: Callable[[Any], Any],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what a program printed as its result, and the artifacts that it names. Raises WorkflowError."""
     judge = partial(_judged, utility.manifest.output_schema, heard.stdout)
@@ -500,7 +536,7 @@ async def _checked_output(
     artifacts: dict[Place, str] = {}
     for place in marked:
         try:
-            artifacts[place] = workspace.relative(artifact_path(str(at(found, place)), folders))
+            artifacts[place] = workspace.relative(artifact_path(str(meant(at(found, place))), folders))
         except WorkspaceError as error:
             problems.append({"path": pointer(place), "message": str(error)})
     if problems:

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from reyn_jupyter.guard.held_place import HeldFolder
 from reyn_jupyter.guard.sandbox import (
     Confinement,
     Sandbox,
@@ -24,8 +25,10 @@ from reyn_jupyter.guard.sandbox import (
 )
 from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap, BubblewrapLaunch
+from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.sandbox.landlock import Landlock
 from reyn_jupyter.guard.sandbox.launcher import _processes
+from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.support.secret import Secret
 from tests.support.processes import is_gone, started
 from tests.support.waiting import awaited, until
@@ -57,6 +60,68 @@ async def test_a_command_reads_its_folder_writes_where_it_may_and_says_what_held
     assert (place.folder / "out" / "made.txt").read_text(encoding="ascii") == "given"
     assert result.backend == sandbox.name
     assert "system calls filtered" in result.isolation
+
+
+@pytest.mark.parametrize("seen", ["readable", "writable"])
+async def test_a_path_that_is_swapped_after_it_was_judged_gives_nothing_else(
+    sandbox: Sandbox, seen: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    victim, data = tmp_path_factory.mktemp("victim"), tmp_path / "data" / "in"
+    data.mkdir(parents=True)
+    for folder in (victim, data):
+        (folder / "key.txt").write_text(folder.name, encoding="ascii")
+    held = HeldFolder(os.fspath(tmp_path), "data")
+    data.rename(tmp_path / "data" / "moved")
+    data.symlink_to(victim)
+    below = Confinement(tmp_path / "data", (data,), held={tmp_path / "data": held.descriptor})
+    with pytest.raises(SandboxError, match="cannot be shown in the sandbox"):
+        await sandbox.run(["cat", "in/key.txt"], below)
+    (tmp_path / "data").rename(tmp_path / "old")
+    (tmp_path / "data").symlink_to(victim)
+    whole = Confinement(Path("/"), held={tmp_path / "data": held.descriptor}, **{seen: (tmp_path / "data",)})
+    code = f"import os; p = {os.fspath(tmp_path / 'data' / 'key.txt')!r}; print(open(p).read()); open(p, 'w')"
+    result = await sandbox.run(["python", "-c", code], whole)
+    assert result.stdout == b"" and result.returncode
+    assert (victim / "key.txt").read_text(encoding="ascii") == victim.name
+    held.close()
+
+
+async def test_what_bubblewrap_says_is_told_when_it_cannot_make_the_sandbox(place: Confinement) -> None:
+    backend = Bubblewrap()
+    if (problem := backend.problem()) is not None:
+        pytest.skip(problem)
+    gone = place.folder / "gone.env"
+    for _ in range(10):  # it ends before it is let go, or a moment later
+        with pytest.raises(SandboxError, match=r"could not make the sandbox: bwrap: .*gone\.env"):
+            await Sandbox(backend).run(["true"], Confinement(place.folder, place.readable, hidden=(gone,)))
+
+
+async def test_a_hidden_file_that_disappears_or_is_replaced_at_the_start_is_judged_again(
+    sandbox: Sandbox, place: Confinement
+) -> None:
+    secret, judged = place.folder / ".env", []
+    secret.write_text("KEY=old", encoding="ascii")
+
+    def confinement() -> Confinement:
+        hidden = hidden_files(Workspace(place.folder, off_limits=()))
+        judged.append(hidden)
+        if len(judged) == 1:
+            secret.unlink()
+        elif len(judged) == 2:
+            (place.folder / "new").write_text("KEY=new", encoding="ascii")
+            (place.folder / "new").rename(secret)
+            hidden = {secret: 1}
+        return Confinement(place.folder, (place.folder,), hidden=hidden)
+
+    result = await sandbox.run(["sh", "-c", "cat .env; true"], confinement)
+    assert (result.returncode, result.stdout) == (0, b"")
+    assert len(judged) == 3
+
+    def always() -> Confinement:
+        return Confinement(place.folder, (place.folder,), hidden={secret: 1})
+
+    with pytest.raises(SandboxError, match=r"\.env is hidden from commands, and it was moved"):
+        await sandbox.run(["cat", ".env"], always)
 
 
 async def test_a_python_that_knows_no_descriptors_of_processes_runs_commands_and_ends_them(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reyn_jupyter.support.files import tree_removal
 from reyn_jupyter.support.files.scratch import remove
 from reyn_jupyter.support.files.tree_removal import remove_tree
 
@@ -73,6 +74,29 @@ def test_what_cannot_be_removed_is_told_and_keeps_nothing_else(
     with pytest.raises(PermissionError, match="kept"):
         remove_tree(filled)
     assert [each.name for each in filled.iterdir()] == ["kept"]
+
+
+def test_a_folder_is_removed_from_the_one_that_is_held_wherever_its_path_leads_now(tmp_path: Path) -> None:
+    for place in ("held/filled/.git", "other/filled/.git"):
+        (tmp_path / place).mkdir(parents=True)
+    held = os.open(tmp_path / "held", os.O_RDONLY)
+    (tmp_path / "held").rename(tmp_path / "moved")
+    (tmp_path / "held").symlink_to("other")
+    remove_tree("filled", dir_fd=held)
+    os.close(held)
+    assert not list((tmp_path / "moved").iterdir())
+    assert (tmp_path / "other" / "filled" / ".git").exists()
+
+
+def test_nothing_is_removed_behind_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("filled/mounted/inner", "filled/plain"):
+        (tmp_path / place).mkdir(parents=True)
+    number = (tmp_path / "filled" / "mounted").stat().st_ino
+    monkeypatch.setattr(tree_removal, "_mount", lambda folder: (os.fstat(folder).st_ino == number, b""))
+    with pytest.raises(OSError, match="mounted"):
+        remove_tree(tmp_path / "filled")
+    assert (tmp_path / "filled" / "mounted" / "inner").exists()
+    assert not (tmp_path / "filled" / "plain").exists()
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -179,6 +179,32 @@ async def test_it_sees_what_its_inputs_name_and_nothing_else_of_the_workspace(
 
 
 @BACKENDS
+async def test_a_file_that_the_user_makes_meanwhile_stays_and_the_step_fails(
+    backend: str, tmp_path: Path
+) -> None:
+    program = """
+        import json, pathlib, sys, time
+        out = pathlib.Path(json.load(sys.stdin)["into"], "x")
+        out.write_text("of the program")
+        print("ready", file=sys.stderr)
+        while not pathlib.Path("go").exists():
+            time.sleep(0.01)
+        print(json.dumps({"file": str(out)}))
+        """
+    into = {"type": "object", "properties": {"into": {"type": "string", "format": "writable-folder"}}}
+    utility = write_utility(tmp_path, program, input_schema=into, output_schema=FILE_OUT)
+
+    def user(stream: str, piece: bytes) -> None:
+        (tmp_path / "out" / "x").write_text("of the user")
+        (tmp_path / "state/runs/1/step-1/go").touch()
+
+    with pytest.raises(WorkflowError, match="out/x was made by another program") as caught:
+        await run(utility, tmp_path, {"into": "out"}, backend=backend, on_stderr=user)
+    assert caught.value.details["kind"] == "not_applied"
+    assert (tmp_path / "out" / "x").read_text() == "of the user"
+
+
+@BACKENDS
 async def test_artifacts_are_checked_and_the_next_step_takes_them(backend: str, tmp_path: Path) -> None:
     program = """
         import json, pathlib, sys
@@ -201,7 +227,7 @@ async def test_artifacts_are_checked_and_the_next_step_takes_them(backend: str, 
     found = await run(utility, tmp_path, {"into": "new/folder"}, backend=backend)
     assert found.output == {"file": "state/runs/1/step-1/a.txt", "more": ["new/folder/b.txt"]}
     assert found.artifacts == ("state/runs/1/step-1/a.txt", "new/folder/b.txt")
-    assert found.removed == ("new/folder/.env",) and not (tmp_path / "new/folder/.env").exists()
+    assert found.planted == ("new/folder/.env",) and not (tmp_path / "new/folder/.env").exists()
     reader = write_utility(
         tmp_path, 'import json, sys\nprint(json.dumps({"text": open(json.load(sys.stdin)["file"]).read()}))',
         input_schema=FILE_IN,
