@@ -280,7 +280,7 @@ class Policy:
         """Return the approval that covers a target; where none does, the face that one was given for."""
         outdated = None
         for approval in self.approved:
-            if approval.pattern.allows(action, kind, target):
+            if approval.covers(action, kind, target):
                 if approval.holds_for(face):
                     return approval.pattern.text, None
                 outdated = approval.face
