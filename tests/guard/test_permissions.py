@@ -209,7 +209,10 @@ def test_a_suggested_pattern_covers_its_target_and_no_other(target, other):
 
 
 SEEDS = {
-    "path": ["data", "data/a.csv", "./data", "data/", "DATA", "data/a b", " data", "a(b)", "write:data", "a\\b", ".", "..", "/etc"],
+    "path": [
+        "data", "data/a.csv", "./data", "data/", "DATA", "data/a b", " data", "a(b)", "write:data", "a\\b", ".", "..",
+        "/etc",
+    ],
     "network": [
         "localhost", "a.org", "A.ORG.", "http://a.org", "https://u@a.org:443/x?q#f", "ftp://a.org", "*.a.org", "[::1]",
         "127.0.0.1", "http://0x7f.1", "bücher.example", "[::ffff:127.0.0.1]", "a.org:80", "a.org:21",

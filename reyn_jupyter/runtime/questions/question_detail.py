@@ -64,7 +64,7 @@ class QuestionDetail:
 
 
 def question_detail(
-    effects: Sequence[Effect],
+    effects: Sequence[Effect | str],
     preview: str | PartialPreview | None,
     arguments: Mapping[str, Any],
     redactor: Redactor,
@@ -75,7 +75,7 @@ def question_detail(
     """Return what a call would do: its targets, then the preview of its tool, or else its arguments.
 
     Args:
-        effects: what the call would change.
+        effects: what the call would change, or lines in place of it.
         preview: what the tool says of the change; None where it says nothing.
         arguments: what the call will be given.
         redactor: masks secrets, in the whole text before it is split.

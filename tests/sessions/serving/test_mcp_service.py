@@ -36,6 +36,7 @@ from reyn_jupyter.support.secret import Secret
 from tests.support.mcp_client import OPENING, by_client, call, posted, text, token_of
 from tests.support.processes import environment, is_gone, started
 from tests.support.report_category import report_category
+from tests.support.trusting import trust
 from tests.support.waiting import awaited, clock_of, until
 
 Make = Callable[..., reyn.Session]
@@ -295,7 +296,7 @@ def test_it_is_off_until_a_person_says_so_and_ends_with_its_session(make: Make, 
     for key in ("serve", "mcp", "serve_mcp", "mcp_server", "a2a", "serve_a2a"):
         (workspace / "reyn.yaml").write_text(f"{key}: {{on: true}}\n")
         session = make()
-        session.trust()
+        trust(session)
         session.list_actions()
         assert session.served is None
     (workspace / "reyn.yaml").unlink()
