@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.confinement import SandboxError
-from reyn_jupyter.guard.workspace import Workspace, protects
+from reyn_jupyter.guard.workspace import Workspace, is_git_folder, protects, protects_file
 
 _MOST = 200_000  # files and folders that are looked at
-_OF_GIT = ("config", "credentials")
+_LARGE_OF_GIT = ("objects", "refs", "logs")  # folders of a git folder that hold no settings
 
 
 def hidden_files(workspace: Workspace, folders: Sequence[str] = (".",)) -> tuple[Path, ...]:
@@ -31,8 +31,13 @@ def _hidden(workspace: Workspace, pending: list[str]) -> Iterator[str]:
     seen = 0
     while pending:
         folder = pending.pop()
-        above = tuple(folder.rsplit("/", 2)[-2:]) if folder else ()
-        for entry in _entries(workspace, folder):
+        above = tuple(folder.split("/")) if folder else ()
+        entries = _entries(workspace, folder)
+        beside = {entry.name for entry in entries}
+        # Git's own files are many, and no rule is about them where there is none.
+        is_large = is_git_folder(beside) or (".git" in above and above[-1] in ("lfs", "annex"))
+        passed = _LARGE_OF_GIT if is_large and not workspace.has_rules else ()
+        for entry in entries:
             seen += 1
             if seen > _MOST:
                 raise SandboxError(
@@ -45,14 +50,9 @@ def _hidden(workspace: Workspace, pending: list[str]) -> Iterator[str]:
             if protects((*above, entry.name)) or workspace.is_off_limits(place):
                 yield place
             elif entry.is_dir(follow_symlinks=False):
-                # Git's own files are many, and no rule is about them where there is none.
-                if entry.name != ".git" or workspace.has_rules:
+                if entry.name not in passed:
                     pending.append(place)
-                else:
-                    yield from (
-                        f"{place}/{name}" for name in _OF_GIT if os.path.lexists(f"{entry.path}/{name}")
-                    )
-            elif workspace.decision(place) != "allow":
+            elif protects_file((*above, entry.name), beside) or workspace.decision(place) != "allow":
                 yield place
 
 
