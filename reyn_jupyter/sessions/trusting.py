@@ -30,7 +30,7 @@ from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.questions.question_detail import MASKED, question_detail
 from reyn_jupyter.sessions.overviews.server_overview import describe_server
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.sanitize import printable, printable_path
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.text import count, did_you_mean, enumerate_words, nearest_names, shorten
 from reyn_jupyter.support.user_errors import UserError
@@ -139,17 +139,17 @@ _NOBODY, _UNANSWERED = "nobody is here to be asked", "nobody answered in time"
 
 
 def _card(workspace: Fact, trusted: list[str], left: list[tuple[Waiting, str]], facts: list[Fact]) -> Card:
-    named = [printable(each) for each in trusted[:_MOST_NAMED]]
+    named = [printable_path(each) for each in trusted[:_MOST_NAMED]]
     if len(trusted) > _MOST_NAMED:
         named.append(count(len(trusted) - _MOST_NAMED, "more thing"))
     title = f"{enumerate_words(named)} {'is' if len(trusted) == 1 else 'are'} trusted as shown"
     for each, why in left[:_MOST_NAMED]:
-        word = "cannot be used" if each.problem else f"not trusted: {printable(each.name)}"
-        facts.append((word, f"{printable(each.name)}: {why}" if each.problem else why))
+        word = "cannot be used" if each.problem else f"not trusted: {printable_path(each.name)}"
+        facts.append((word, f"{printable_path(each.name)}: {why}" if each.problem else why))
     if len(left) > _MOST_NAMED:
         facts.append(("and", f"{count(len(left) - _MOST_NAMED, 'more thing')} not trusted"))
     lines = tuple(
-        f"%reyn trust {json.dumps(each.name, ensure_ascii=False) if ' ' in each.name else printable(each.name)} "
+        f"%reyn trust {json.dumps(each.name, ensure_ascii=False) if ' ' in each.name else printable_path(each.name)} "
         f"--hash {each.sha256}"
         for each, why in left[:_MOST_NAMED]
         if why in (_NOBODY, _TOO_LARGE)

@@ -240,7 +240,7 @@ def test_no_action_of_a_model_reads_a_credential_file(workspace: Path) -> None:
             ("file__grep", {"pattern": "hunter2", "path": path}),
             ("memory_operation__import", {"path": path}),
         ]
-    code = f"for p in {WAYS + ['link.json']!r}:\n    try: print(open(p).read())\n    except OSError as e: print(e)\n"
+    code = f"for p in {[*WAYS, 'link.json']!r}:\n    try: print(open(p).read())\n    except OSError as e: print(e)\n"
     calls.append(("exec__run", {"argv": [sys.executable, "-c", code]}))
     for action, arguments in calls:
         said = attacker.call(action, **arguments)

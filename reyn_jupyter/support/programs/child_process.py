@@ -19,7 +19,6 @@ import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
@@ -270,14 +269,19 @@ def _environment() -> dict[str, str]:
 def _empty_folder() -> str:
     """Return the folder that all children of this user work in, where there is nothing and nobody may write.
 
-    It stays: one that a child removed at its end would be left over by a child that was killed.
+    It stays: one that a child removed at its end would be left over by a child that was killed. It lies in the user's
+    own cache, since in a shared folder another user could take its name.
     """
-    folder = Path(tempfile.gettempdir()) / f"reyn-empty-{os.getuid()}"
+    import platformdirs
+
+    folder = Path(platformdirs.user_cache_dir("reyn-jupyter")) / "empty"
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o500, exist_ok=True)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or any(folder.iterdir()):
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    if not is_own or any(folder.iterdir()):
         raise OSError(
-            f"{folder} is not this user's own empty folder; remove it, or set TMPDIR to another place"
+            f"{folder} is not an empty folder of this user's own; remove it, or set XDG_CACHE_HOME to another folder"
         )
     return str(folder)
 
