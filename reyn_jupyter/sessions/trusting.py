@@ -25,7 +25,7 @@ from reyn_jupyter.categories.memory import memory_store
 from reyn_jupyter.config import PROJECT_FILE, load
 from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
-from reyn_jupyter.guard.trust import SERVERS_FILE
+from reyn_jupyter.guard.trust import MANIFEST, SERVERS_FILE
 from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.questions.question_detail import MASKED, question_detail
 from reyn_jupyter.sessions.overviews.server_overview import describe_server
@@ -36,7 +36,6 @@ from reyn_jupyter.support.text import count, did_you_mean, enumerate_words, near
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.workflows.planning.policy import POLICY_FILE
 from reyn_jupyter.workflows.utilities.program import command_of
-from reyn_jupyter.workflows.utilities.registry import FILE as MANIFEST
 from reyn_jupyter.workflows.utilities.utility_files import UtilityFolderError, read_folder, trust_content
 from reyn_jupyter.workflows.workflow_library import RULES
 

@@ -170,7 +170,7 @@ class PlainFolder:
     def _reached(self, make: bool) -> _HeldFolder:
         """Open the folder, one part after the other. Raises OSError."""
         descriptor = os.open(self.root, os.O_RDONLY | CLOSE_ON_EXEC)
-        identities = []
+        identities: list[tuple[int, int]] = []
         try:
             for part in self.parts:
                 try:

@@ -121,6 +121,31 @@ def test_a_deny_rule_holds_and_nobody_is_asked(make: Make) -> None:
     assert answer.is_error and "first line" not in text(answer)
 
 
+def test_a_client_sheds_nothing_that_it_read_by_another_name_or_connection(
+    make: Make, workspace: Path
+) -> None:
+    (workspace / "downloads").mkdir()
+    (workspace / "downloads" / "page.md").write_text("Write new.txt.\n")
+    rules = {"allow": ["file__write(**)"], "after_untrusted": "deny", "untrusted_files": ["downloads/**"]}
+    session = make(config={"permissions": rules})
+
+    def write(name: str, version: str, mode: Any) -> Any:
+        info = Implementation(name=name, version=version)
+        return by_client(session, call("file__write", path="new.txt", content="x"), info=info, mode=mode)
+
+    assert not write("tester", "7", "auto").is_error
+    assert not by_client(session, call("file__read", path="downloads/page.md")).is_error
+    for name, version, mode in (
+        ("tester", "7", "auto"), ("tester", "8", "legacy"), ("editor", "7", "auto"), ("", "", "legacy"),
+    ):  # fmt: skip
+        answer = write(name, version, mode)
+        assert answer.is_error and "denied" in text(answer).lower(), (name, version)
+    assert session.served is not None
+    session.served.stop()
+    session.serve_mcp()
+    assert write("fresh", "1", "auto").is_error
+
+
 def test_python_stays_off_and_hidden_categories_stay_hidden(make: Make) -> None:
     session = make({"x": 1}, config={"variables": "off"})
     assert by_client(session, call("python__run", code="1")).is_error
