@@ -148,8 +148,7 @@ def _card(workspace: Fact, trusted: list[str], left: list[tuple[Waiting, str]], 
     if len(left) > _MOST_NAMED:
         facts.append(("and", f"{count(len(left) - _MOST_NAMED, 'more thing')} not trusted"))
     lines = tuple(
-        f"%reyn trust {json.dumps(each.name, ensure_ascii=False) if ' ' in each.name else printable_path(each.name)} "
-        f"--hash {each.sha256}"
+        f"%reyn trust {_word(each.name)} --hash {each.sha256}"
         for each, why in left[:_MOST_NAMED]
         if why in (_NOBODY, _TOO_LARGE)
     )
@@ -162,6 +161,11 @@ def _card(workspace: Fact, trusted: list[str], left: list[tuple[Waiting, str]], 
         sections,
         data={"hashes": hashes},
     )
+
+
+def _word(name: str) -> str:
+    """Return a name as a word of a line after ``%reyn``."""
+    return printable_path(f'"{name}"' if " " in name else name)
 
 
 def _named(waiting: Iterator[Waiting], name: str | None) -> Iterator[Waiting]:
@@ -177,8 +181,8 @@ def _named(waiting: Iterator[Waiting], name: str | None) -> Iterator[Waiting]:
         else:
             others.append(each.name)
     if not is_found:
-        meant = did_you_mean([printable(each) for each in nearest_names(wanted, others)])
-        raise TrustError(f"Nothing named {printable(shorten(name, 200))!r} waits for trust.", meant)
+        meant = did_you_mean([printable_path(each) for each in nearest_names(wanted, others)])
+        raise TrustError(f"Nothing named {printable_path(shorten(name, 200))!r} waits for trust.", meant)
 
 
 def _given(each: Waiting, sha256: str) -> str:
