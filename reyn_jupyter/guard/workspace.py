@@ -250,7 +250,7 @@ def is_git_folder(names: Container[str]) -> bool:
 
 
 def _lies_in_git(names: Sequence[str]) -> bool:
-    """Return whether a path leads into ``.git``, or into what git keeps in a bare repository ``x.git``."""
+    """Return whether a path leads into ``.git``, or into what git keeps in a bare repository."""
     *folders, _ = names
     return ".git" in folders or any(
         name.endswith(".git") and folders[at + 1 : at + 2] in ([], ["modules"], ["worktrees"])

@@ -641,7 +641,7 @@ class Session:
 
         Args:
             name: one thing (``.mcp.json``), or a folder with several (``tools``); everything that waits if None.
-            sha256: the hash of the thing, as ``sha256sum`` prints it for a file. It is then trusted without a question,
+            sha256: its hash, as the program sha256sum prints it for a file. It is then trusted without a question,
                 for a run where nobody can be asked.
 
         Returns:

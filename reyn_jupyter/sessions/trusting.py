@@ -86,7 +86,7 @@ class Waiting:
 
     @property
     def sha256(self) -> str:
-        """The hash of the content, as ``sha256sum`` prints it for a file."""
+        """The hash of the content, as the program sha256sum prints it for a file."""
         return hashlib.sha256(self.content).hexdigest()
 
 

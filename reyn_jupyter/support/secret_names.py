@@ -110,7 +110,7 @@ def secret_file(name: str) -> bool:
 
     >>> [secret_file(name) for name in ("db-passwords.xlsx", "github_token", "oauth_creds.json", "secrets.prod.yaml")]
     [True, True, True, True]
-    >>> [secret_file(name) for name in ("tokenizer.json", "token_counts.csv", "secretary.csv", "author.py", "auth.py")]
+    >>> [secret_file(name) for name in ("tokenizer.json", "token_counts.csv", "secretary.csv", "author.rs", "auth.go")]
     [False, False, False, False, False]
     """
     plain = unicodedata.normalize("NFKC", name[:_LONGEST]).rstrip("~#. ").lstrip("#")
