@@ -46,7 +46,7 @@ from reyn_jupyter.catalog.action import (
     Tool,
 )
 from reyn_jupyter.corpora.memory_search import MemorySearch
-from reyn_jupyter.guard.workspace import protects
+from reyn_jupyter.guard.workspace import protects_file
 from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
@@ -446,7 +446,7 @@ def _import_plan(store: MemoryStore, tree: FileTree) -> Any:
                 named,
                 (lambda path: True)
                 if outside
-                else lambda path: protects(path.split("/")) is None and context.may_read(path),
+                else lambda path: protects_file(path.split("/")) is None and context.may_read(path),
             )
             listing = store.listing(layer)
         except MemoryStoreError as error:

@@ -71,22 +71,25 @@ class Approvals:
             PatternError: the pattern cannot be read, or could allow nothing.
             StateError: it cannot be kept.
         """
-        self.remember((pattern,), None)
+        self._keep((pattern,), None, asked=False)
 
     def remember(self, patterns: Sequence[str], face: ActionFace | None) -> None:
-        """Remember an "always" for these patterns, all or none.
+        """Remember the answer "always" to a question that showed these patterns, all or none.
 
         Args:
-            patterns: what is allowed from now on.
+            patterns: what is allowed from now on. An action without targets stands for its calls that name no effect.
             face: what the action says of itself, where the approval is bound to it.
 
         Raises:
             PatternError: a pattern cannot be read, or could allow nothing.
             StateError: they cannot be kept.
         """
+        self._keep(patterns, face, asked=True)
+
+    def _keep(self, patterns: Sequence[str], face: ActionFace | None, *, asked: bool) -> None:
         parsed = [ActionPattern.parse(pattern, loosens=True) for pattern in patterns]
         now, record = time.time(), face.record if face is not None else None
-        new = [Approval(pattern, now, record) for pattern in parsed]
+        new = [Approval(each, now, record, asked and each.target is None) for each in parsed]
         texts = {pattern.text for pattern in parsed}
         self._folder.change(FILE, lambda value: _value([*_others(value, texts), *new]))
 
@@ -124,6 +127,8 @@ def _value(approvals: Sequence[Approval]) -> dict[str, Any]:
 
 def _plain(approval: Approval) -> dict[str, Any]:
     plain: dict[str, Any] = {"pattern": approval.pattern.text, "at": approval.at}
+    if approval.by_itself:
+        plain["by_itself"] = True
     return plain if approval.face is None else {**plain, "face": approval.face.plain}
 
 
@@ -149,4 +154,5 @@ def _approval(entry: Any) -> Approval:
     if not math.isfinite(at):
         raise ValueError("a time is none")
     pattern = ActionPattern.parse(str(entry["pattern"]))
-    return Approval(pattern, at, None if face is None else FaceRecord.read(face))
+    by_itself = bool(entry.get("by_itself"))
+    return Approval(pattern, at, None if face is None else FaceRecord.read(face), by_itself)

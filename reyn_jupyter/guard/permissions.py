@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from reyn_jupyter.config import ActionPattern, PatternError, Settings
 from reyn_jupyter.guard.approval import Approval
 from reyn_jupyter.support.effect_targets import EffectKind, leads_out
-from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.sanitize import printable_path
 from reyn_jupyter.support.text import clip_middle
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ class Policy:
         """Return the approval that covers a target; where none does, the face that one was given for."""
         outdated = None
         for approval in self.approved:
-            if approval.pattern.allows(action, kind, target):
+            if approval.covers(action, kind, target):
                 if approval.holds_for(face):
                     return approval.pattern.text, None
                 outdated = approval.face
@@ -314,7 +314,7 @@ class PolicyInForce:
 
 def _named(action: str, target: str | None) -> str:
     """Return an action with its target, as a sentence names it."""
-    return action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
+    return action if target is None else f"{action} on {clip_middle(printable_path(target), 120)}"
 
 
 def suggest_patterns(action: str, asked: Sequence[Effect | None]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ changed under a lock, so two kernels lose nothing of each other's.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -113,11 +114,16 @@ class StateFolder:
         return aside
 
     def _write(self, name: str, value: Any) -> None:
+        content = json.dumps(value, ensure_ascii=True, indent=1)
+        if len(content) > LARGEST:
+            raise OSError(
+                errno.EFBIG, f"{name} would be larger than {LARGEST >> 20} MiB, and could not be read"
+            )
         temporary = self.path / f".{name}.{secrets.token_hex(8)}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(value, file, ensure_ascii=True, indent=1)
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(self.path / name)

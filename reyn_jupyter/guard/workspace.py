@@ -6,9 +6,10 @@ reached from the root's descriptor one component at a time, following no link, s
 is refused, not followed. A hard link cannot be told from the file itself: reading one reads that file;
 writing replaces the name and leaves the other one as it was.
 
-Whether a file is protected depends on its path alone, and on nothing that a file system may treat as equal:
-letter case, Unicode form, invisible characters, trailing dots and spaces, a stream name behind a colon. A
-refusal names the path as the caller wrote it, bounded, and tells what to do.
+Whether a file is protected depends on its path, on the words of its name, and for a ``config`` on whether its folder
+is one of git's. It depends on nothing that a file system may treat as equal: letter case, Unicode form, invisible
+characters, trailing dots and spaces, a stream name behind a colon. A refusal names the path as the caller wrote it,
+bounded, and tells what to do.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import unicodedata
 from contextlib import closing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -33,10 +35,11 @@ from reyn_jupyter.guard.held_place import (
     shown,
 )
 from reyn_jupyter.support.files.state_base import state_base
+from reyn_jupyter.support.secret_names import secret_file
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
 FileDecision = Literal["allow", "ask", "deny"]
 
@@ -67,6 +70,16 @@ class LeftOutFiles:
                 f"{count(self.asking, 'file')} left out: reading needs the person's consent; name a single file to ask."
             )
         return said
+
+
+class _Beside:
+    """The names in a folder, looked up one by one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __contains__(self, name: object) -> bool:
+        return os.path.lexists(self._folder / str(name))
 
 
 def as_prefix(folder: str) -> str:
@@ -119,7 +132,7 @@ def checked(path: str | Path) -> str:
 STATE_FOLDER = ".reyn"
 _SECRET_FOLDERS = frozenset({
     STATE_FOLDER, ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube", ".kaggle", ".terraform.d", ".databricks",
-    ".password-store",
+    ".password-store", ".oci", ".snowsql", ".snowflake", ".dbt", ".cloudflared", ".bluemix", ".vault",
 })  # fmt: skip
 # A pattern with a dot and a star at its end holds whatever follows, as in "service.pem.bak".
 _SECRET_FILES = (
@@ -134,12 +147,25 @@ _SECRET_FILES = (
     "*.secrets.json*", "*.secrets.toml*", "*.secrets.yaml*", "*.secrets.yml*", "terraform.tfstate*",
     "*.tfstate", "*.tfstate.backup", ".databrickscfg", ".s3cfg", ".boto", ".vault-token", ".terraformrc",
     ".renviron", ".bash_history", ".zsh_history", ".sh_history", ".python_history", ".node_repl_history",
-    ".psql_history", ".mysql_history", ".sqlite_history", ".rhistory", "history.sqlite", "history.sqlite-*",
+    "*.kubeconfig", "*.tfvars", "*.tfvars.json", "*.p8", "*.keytab", "*.jceks", "*.bks", "*.kdb", "*.keychain",
+    "*.keychain-db", "*.agekey", "*.ovpn", "wp-config.php", "local.settings.json", "local_settings.py",
+    ".mylogin.cnf", ".dockerconfigjson",
+    "*firebase-adminsdk*.json", "gha-creds-*.json", "keyfile*.json", "key.json", "rootkey.csv",
+    "*accesskeys.csv", ".vault-pass*", ".vault_pass*", ".sentryclirc", ".condarc", "pip.conf", "pip.ini",
+    "stored_tokens", "secrets.sh", "credentials.sh", ".psql_history", ".mysql_history", ".sqlite_history",
+    ".rhistory", "history.sqlite", "history.sqlite-*",
 )  # fmt: skip
 _EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 # Files and folders that hold credentials where they lie: the server's token and the kernel's key among them.
 _SECRET_PATHS = (
-    (".git", "config"), (".git", "credentials"), (".docker", "config.json"), (".m2", "settings.xml"),
+    (".docker", "config.json"), (".m2", "settings.xml"), (".m2", "settings-security.xml"),
+    (".claude", ".credentials.json"), (".codex", "auth.json"), (".gemini", "oauth_creds.json"),
+    (".config", "containers", "auth.json"), (".config", "hub"), (".config", "github-copilot"),
+    (".config", "glab-cli"), (".config", "stripe"), (".config", "ngrok"), (".config", "doctl"), (".config", "wandb"),
+    (".ngrok2", "ngrok.yml"), (".cargo", "credentials"), (".gem", "credentials"), (".composer", "auth.json"),
+    (".subversion", "auth"), (".local", "share", "keyrings"), (".local", "share", "opencode", "auth.json"),
+    (".gradle", "gradle.properties"), (".fly", "config.yml"), (".netlify", "config.json"), (".mc", "config.json"),
+    (".circleci", "cli.yml"), (".annex", "creds"), ("annex", "creds"),
     (".config", "gh", "hosts.yml"), (".config", "rclone"), (".config", "gcloud"), (".config", "op"),
     (".cache", "huggingface", "token"), (".cache", "huggingface", "stored_tokens"), (".huggingface", "token"),
     (".jupyter",), ("jupyter", "runtime"), ("jupyter", "jupyter_server_config.json"), ("jupyter", "nbsignatures.db"),
@@ -158,8 +184,14 @@ _SECRET = re.compile(
 )
 
 
+_PLACES = frozenset(path[0] for path in _SECRET_PATHS)
+_KEY_FILE = re.compile(r".*_(?:rsa|dsa|ecdsa|ed25519)|ssh_host_.*_key")
+_CREDENTIALS = "it is a file that may hold credentials"
+_COPY = re.compile(r"(?:~|#|\.(?:bak|backup|copy|old|orig|save|sw[a-p]|tmp|\d{1,4}))+$")
+
+
 def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
-    """Return why the file at these path components is off limits, or None when it is not.
+    """Return why what is at these path components, a file or a folder, is off limits; None if it is not.
 
     Writing anywhere in ``.git`` is refused too, and files that name MCP servers: what stands there runs commands.
 
@@ -170,15 +202,15 @@ def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
     """
     names = tuple(_plain(part) for part in parts)
     for name in names:
-        if name == STATE_FOLDER:
-            return f"{STATE_FOLDER}/ is the session's own state"
-        if name in _SECRET_FOLDERS:
-            return "it lies in a folder for secrets"
-        if _SECRET.fullmatch(name) and name not in _EXAMPLES:
-            return "it is named like a file that holds secrets"
-    for path in _SECRET_PATHS:
-        if any(names[at : at + len(path)] == path for at in range(len(names))):
-            return "it is a file that may hold credentials"
+        if (why := _by_itself(name)) is not None:
+            return why
+    if not _PLACES.isdisjoint(names):
+        originals = tuple(map(_original, names))
+        for path in _SECRET_PATHS:
+            if any(originals[at : at + len(path)] == path for at in range(len(names))):
+                return _CREDENTIALS
+    if _is_of_git(names[-1]) and _lies_in_git(names):
+        return _CREDENTIALS
     if names[-3:-1] == _RUN_FILES and names[-1].endswith((".json", ".lock")):
         return "it holds results of a run of steps, also of what is denied by now; dispatch --resume goes on with it"
     if not for_write:
@@ -190,11 +222,74 @@ def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
     return None
 
 
+def protects_file(parts: Sequence[str], beside: Container[str] = ()) -> str | None:
+    """Return why a file is off limits to reading, by its path, the words of its name, and what lies beside it.
+
+    What may be a folder is judged by `protects` alone, since sources lie in folders that are named `auth` or `secrets`.
+
+    Args:
+        parts: its path components.
+        beside: the names in its folder. In git's folders, ``config`` may hold addresses with tokens.
+
+    >>> protects_file(("x", "config"), {"HEAD", "objects", "refs"})
+    'it is a file that may hold credentials'
+    """
+    if (why := protects(parts)) is not None:
+        return why
+    name = _plain(parts[-1])
+    if _is_of_git(name) and is_git_folder(beside):
+        return _CREDENTIALS
+    if _KEY_FILE.fullmatch(name) or secret_file(visible_name(parts[-1])):
+        return "it is named like a file that holds secrets; if it holds none, give it another name"
+    return None
+
+
+def is_git_folder(names: Container[str]) -> bool:
+    """Return whether a folder with these names in it is one of git's own: of a repository, a submodule, a worktree."""
+    return "HEAD" in names and (("objects" in names and "refs" in names) or "commondir" in names)
+
+
+def _lies_in_git(names: Sequence[str]) -> bool:
+    """Return whether a path leads into ``.git``, or into what git keeps in a bare repository."""
+    *folders, _ = names
+    return ".git" in folders or any(
+        name.endswith(".git") and folders[at + 1 : at + 2] in ([], ["modules"], ["worktrees"])
+        for at, name in enumerate(folders)
+    )
+
+
+def _is_of_git(name: str) -> bool:
+    return name.startswith("config") or name.endswith("credentials")
+
+
+@lru_cache(16384)
+def _by_itself(name: str) -> str | None:
+    """Return why everything of this name, in its one spelling, is off limits."""
+    if name == STATE_FOLDER:
+        return f"{STATE_FOLDER}/ is the session's own state"
+    for each in (name, _original(name)):
+        if each in _SECRET_FOLDERS:
+            return "it lies in a folder for secrets"
+        if _SECRET.fullmatch(each) and name not in _EXAMPLES:
+            return "it is named like a file that holds secrets"
+    return None
+
+
+def _original(name: str) -> str:
+    """Return the name of which a name is a copy that an editor or a person made: ``.npmrc.bak``, ``auth.json~``."""
+    return _COPY.sub("", name).removeprefix("#")
+
+
+@lru_cache(16384)
 def _plain(name: str) -> str:
     if name.isascii() and ":" not in name:
         return name.lower().rstrip(". ")
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    visible = "".join(character for character in folded if unicodedata.category(character) != "Cf")
+    return visible_name(unicodedata.normalize("NFKC", name).casefold())
+
+
+def visible_name(name: str) -> str:
+    """Return a name without what a file system may ignore: invisible characters, a stream, dots at its end."""
+    visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return visible.partition(":")[0].rstrip(". ")
 
 
@@ -286,8 +381,11 @@ class Workspace:
             )
         if any(real == folder or real.startswith(as_prefix(folder)) for folder in self._off_limits):
             raise WorkspaceError(f"{shown(text)} is protected: permissions and trust are kept there")
+        is_folder = Path(real).is_dir() if status is None else stat.S_ISDIR(status.st_mode)
         for candidate in dict.fromkeys((below or "", place)):
             reason = protects(candidate.split("/"), for_write=for_write)
+            if reason is None and not is_folder:
+                reason = protects_file(candidate.split("/"), _Beside(Path(self._prefix + candidate).parent))
             if reason is not None:
                 raise WorkspaceError(f"{shown(text)} is protected: {reason}")
         check_kind(real, status, text, for_write)
@@ -460,9 +558,9 @@ class Workspace:
         files: list[str] = []
         folders: list[str] = []
         above = "" if folder == "." else folder + "/"
-        # The folders above were judged on the way down; at most two of their names matter for what is in it.
-        names = tuple(folder.rsplit("/", 2)[-2:]) if above else ()
+        names = tuple(folder.split("/")) if above else ()
         with suppress(OSError), self.listing(folder) as entries:
+            beside = {entry.name for entry in entries}
             for entry in entries:
                 place = above + entry.name
                 if entry.name == ".git" or protects((*names, entry.name)):
@@ -472,6 +570,6 @@ class Workspace:
                 if entry.is_dir(follow_symlinks=False):
                     if skip is None or not skip(entry.name):
                         folders.append(place)
-                elif entry.is_file(follow_symlinks=False):
+                elif entry.is_file(follow_symlinks=False) and not protects_file((*names, entry.name), beside):
                     files.append(place)
         return files, folders

@@ -24,6 +24,7 @@ from reyn_jupyter.runtime.record.script import ScriptError
 from reyn_jupyter.sessions.blob_lookup import BlobNotNamedError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
 from reyn_jupyter.sessions.runs.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.sessions.trusting import TrustError
 from reyn_jupyter.support.text import shorten
 
 _MODEL_OPTION = re.compile(r"(?:^|\s)(?:-m|--model)(?:\s+|=)([^\s\"']+)")
@@ -40,6 +41,7 @@ PLAIN = (
     RunNotFoundError,
     NothingToUndoError,
     UndoDeclinedError,
+    TrustError,
     ModelError,
     IndexError,
     ValueError,

@@ -121,6 +121,8 @@ class Parts:
     peers: SessionPeers | None = None  # other agents that may be asked; None in a trial, which has none
     sender: RunSender | None = None  # of runs to a collector; None in a trial, whose runs are in its study
     served: ServedSession | None = None  # to other programs, since the person last said so
+    # Where the untrusted texts come from that MCP clients have read, since the session began.
+    client_origins: dict[str, None] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 

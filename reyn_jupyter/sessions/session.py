@@ -20,6 +20,7 @@ from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
+from reyn_jupyter.sessions import trusting
 from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
 from reyn_jupyter.sessions.blob_lookup import blob_named
@@ -635,9 +636,22 @@ class Session:
         """The MCP servers: state, tools, calls and errors of each, what it runs, and the last line of its log."""
         return server_table(self.parts)
 
-    def trust(self) -> Card:
-        """Trust this workspace's ``reyn.yaml``, ``.mcp.json`` and memories as they are now."""
-        return session_overview.trust(self.parts)
+    def trust(self, name: str | None = None, *, sha256: str | None = None) -> Card:
+        """Show what this workspace brought, and ask about each thing; trust the bytes that were shown.
+
+        Args:
+            name: one thing (``.mcp.json``), or a folder with several (``tools``); everything that waits if None.
+            sha256: its hash, as the program sha256sum prints it for a file. It is then trusted without a question,
+                for a run where nobody can be asked.
+
+        Returns:
+            What is trusted now, and what is not and why; ``data["hashes"]`` has the hash of each thing that is not.
+
+        Raises:
+            TrustError: nothing of this name waits for trust, or a hash has no name.
+            StateError: the trust cannot be kept.
+        """
+        return trusting.trust(self.parts, name, sha256)
 
     def python(self, switch: Literal["on", "off"] | None = None) -> Card:
         """Let models propose Python code for this kernel, or no more; only say which it is when None.

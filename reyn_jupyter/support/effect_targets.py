@@ -141,17 +141,27 @@ def _host(target: str) -> str:
 
 _WEB = frozenset({80, 443})  # ports that a host in its one spelling does not name
 _PORT = re.compile(r"(?P<host>[^:]*|\[[^\]]*\]):(?P<port>[0-9]{1,5})")
+_ANY_PORT = ":*"  # at the end of a rule's host
 
 
 def _host_rule(text: str) -> TargetRule:
-    """Return a rule for hosts: a name, ``*`` in place of whole labels, and a port or none."""
-    glob, ports = _host_glob(text)
+    """Return a rule for hosts: a name, ``*`` in place of whole labels, and a port, ``:*`` for all ports, or neither.
+
+    Without a port, a rule that loosens stands for the ports of the web, as a target does; one that tightens, for all.
+    """
+    any_port = text.endswith(_ANY_PORT)
+    glob, port = _host_glob(text.removesuffix(_ANY_PORT))
+
+    def has_port(target: int | None, tightens: bool) -> bool:
+        if any_port or (tightens and (port is None or target is None)):
+            # A category that names no port may go to any: that is enough to deny, and too little to allow.
+            return True
+        return target == (None if port in _WEB else port)
 
     def matches(target: str, tightens: bool) -> bool:
         pattern = read_host_pattern(target)
         host = pattern.host
-        # A category that names no port may go to any: that is enough to deny, and too little to allow.
-        if ports and host.port not in ports and not (tightens and host.port is None):
+        if not has_port(host.port, tightens):
             return False
         if pattern.below:
             return _may_meet(glob, host.name) if tightens else _holds_all_below(glob, host.name)
@@ -177,11 +187,12 @@ def _may_meet(glob: str, name: str) -> bool:
     return len(ruled) > len(below)
 
 
-def _host_glob(text: str) -> tuple[str, frozenset[int | None]]:
-    """Return the name of a rule's hosts, wildcards in it, and the ports that it is for; none means all."""
+def _host_glob(text: str) -> tuple[str, int | None]:
+    """Return the name of a rule's hosts, wildcards in it, and the port that it names, if any."""
     refused = TargetError(
         f"{text!a} is no host. Write a name (api.example.org), *.example.org for all names below one, or an "
-        "address, and where it matters a port from 0 to 65535 (api.example.org:8443)."
+        "address, and if needed a port from 0 to 65535 (api.example.org:8443) or :* for all. Without one, a rule "
+        "allows only 80 and 443."
     )
     # A URL means more than its host: a rule that only seems to hold for one page must not be kept.
     if re.search(r"[/?#@\\]", text):
@@ -190,20 +201,16 @@ def _host_glob(text: str) -> tuple[str, frozenset[int | None]]:
     name, port = (match["host"], int(match["port"])) if match else (text, None)
     try:
         if is_literal(text):
-            return read_host(text).name, _ports(port)
+            return read_host(text).name, port
         if port is not None and port > 65_535:
             raise refused
         labels = name.removesuffix(".").split(".")
         named = [label for label in labels if label != "*"]
         # The label in its place keeps what looks like an address from being read as a whole one.
         spelled = iter(normalize_name(".".join((*named, "x"))).split("."))
-        return ".".join(label if label == "*" else next(spelled) for label in labels), _ports(port)
+        return ".".join(label if label == "*" else next(spelled) for label in labels), port
     except HostError:
         raise refused from None
-
-
-def _ports(port: int | None) -> frozenset[int | None]:
-    return frozenset() if port is None else frozenset({None} if port in _WEB else {port})
 
 
 # Programs

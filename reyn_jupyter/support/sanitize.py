@@ -62,6 +62,29 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(lambda match: _mark(match[0]), text)
 
 
+_RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+# What stands behind letters that run from right to left, up to the next letter of either direction.
+_BEHIND_RTL = re.compile(rf"(?<=[{_RTL}])(?:[^\w{_RTL}]|[\d_])+(?=([{_RTL}])?)")
+
+
+def printable_path(text: str) -> str:
+    """Return `printable` text of a path or name in which no two different ones are drawn alike.
+
+    Beside letters that run from right to left, digits and signs change places when they are drawn: ``א/1`` and ``1/א``
+    look the same. Where that may be, a mark stands for the first of these characters and keeps both sides apart.
+
+    >>> printable_path("x/\u05d0/1.csv"), printable_path("1/\u05d0.csv")
+    ('x/א⟨U+002F⟩1.csv', '1/א.csv')
+    """
+
+    def kept_apart(match: re.Match[str]) -> str:
+        run = match[0]
+        moves = any(character.isdigit() for character in run) or (match[1] and run.strip(" "))
+        return _mark(run[0]) + run[1:] if moves else run
+
+    return _BEHIND_RTL.sub(kept_apart, printable(text))
+
+
 def _mark(character: str) -> str:
     code = ord(character)
     if code < 0x20:

@@ -1,4 +1,4 @@
-"""Names like a secret's: one list of words for columns, keys, variables and the environment.
+"""Names like a secret's: one list of words for columns, keys, variables, the environment and files.
 
 Invariant: a name is judged by its words, never by a part of one (compass, passenger and pinned are nobody's
 secret), after Unicode's compatibility forms became the plain letters.
@@ -54,6 +54,94 @@ _ABOUT = frozenset({
 _ENVIRONMENT = frozenset({"dsn", "key", "keys", "pat", "private", "salt", "tokens", "webhook", "webhooks"})
 _ENVIRONMENT_GLUED = re.compile(r"key(?:b|base|data|file|hex|id|json|pem|str|value)")
 _FOLDERS = frozenset({"PWD", "OLDPWD"})  # the shell's own
+
+# Files: what a name ends in says whether it is a source, a text about secrets, or a table of something.
+_SOURCES_AND_PAGES = frozenset({
+    "adoc", "asm", "bat", "bib", "c", "cc", "cfm", "clj", "cmake", "cmd", "cpp", "cs", "css", "cu", "cxx", "d",
+    "dart", "ex", "exs", "f90", "fs", "gif", "go", "gradle", "groovy", "h", "hpp", "hs", "htm", "html", "ico",
+    "ics", "idx", "ipynb", "java", "jpeg", "jpg", "js", "jsx", "kt", "lean", "less", "lock", "lua", "m", "map",
+    "md", "mdx", "mjs", "ml", "mp3", "mp4", "nim", "npy", "npz", "org", "php", "pl", "png", "po", "pot", "pptx",
+    "proto", "ps1", "pxd", "py", "pyi", "pyx", "qmd", "r", "rb", "rmd", "rs", "rst", "s", "sass", "scala", "scss",
+    "sh", "sol", "svelte", "svg", "swift", "tex", "tf", "ts", "tsx", "v", "vb", "vue", "wasm", "webp", "xsd", "zig",
+})  # fmt: skip
+_ROWS = frozenset({
+    "arrow", "avro", "csv", "doc", "docx", "feather", "jsonl", "log", "ndjson", "ods", "odt", "orc", "parquet",
+    "pdf", "rtf", "sql", "sqlite", "tab", "tsv", "txt", "xls", "xlsm", "xlsx",
+})  # fmt: skip
+_AROUND_FILES = frozenset({
+    "asc", "b64", "backup", "bak", "bz2", "copy", "enc", "gpg", "gz", "old", "orig", "save", "swp", "tmp", "xz",
+    "zip", "zst",
+})  # fmt: skip
+_EXAMPLE = frozenset({
+    "dist", "dummy", "example", "examples", "fake", "mock", "sample", "samples", "template", "tpl",
+})  # fmt: skip
+_ABOUT_FILES = _ABOUT | frozenset({
+    "checker", "form", "generator", "reset", "rotation", "rules", "scan", "scanner", "scanning", "schema", "validator",
+})  # fmt: skip
+# Words behind the one that says what a file holds: which one of several, and that it is a file.
+_VARIANTS = frozenset({
+    "admin", "all", "aws", "azure", "backup", "bak", "cfg", "conf", "config", "copy", "current", "db", "default",
+    "dev", "development", "dump", "enc", "encrypted", "export", "file", "files", "final", "gcp", "github", "gitlab",
+    "google", "hashes", "info", "list", "live", "local", "main", "my", "new", "old", "orig", "original", "personal",
+    "plain", "private", "prod", "production", "qa", "real", "root", "settings", "shared", "stage", "staging",
+    "storage", "store", "team", "test", "tmp", "user", "users", "value", "values",
+})  # fmt: skip
+_SECRET_FILES = frozenset({
+    "apikey", "apikeys", "contrasena", "contrasenas", "credential", "credentials", "creds", "htpasswd", "kennwort",
+    "kennworter", "kubeconfig", "netrc", "passcode", "passcodes", "passphrase", "passphrases", "passw", "passwd",
+    "password", "passwords", "passwort", "pgpass", "pswd", "pwd", "secrets", "senhas", "wachtwoorden",
+})  # fmt: skip
+# These name a secret only where they are what the file is: in a token.json, not in token_counts.csv.
+_SECRET_HEADS = frozenset({
+    "auth", "authorization", "bearer", "cookie", "cookies", "jwt", "keychain", "keyring", "keystore", "oauth",
+    "otp", "pat", "secret", "token", "totp", "vault",
+})  # fmt: skip
+_BEFORE_FILE_KEY = frozenset({
+    "access", "anthropic", "api", "auth", "aws", "azure", "cohere", "deploy", "encryption", "gcp", "gemini",
+    "github", "gitlab", "google", "groq", "hf", "hmac", "huggingface", "master", "mistral", "oauth", "oauth2",
+    "openai", "openrouter", "private", "refresh", "secret", "service", "signing", "slack", "ssh", "stripe",
+    "tavily", "twilio",
+})  # fmt: skip
+
+
+@lru_cache(16384)
+def secret_file(name: str) -> bool:
+    """Return whether a file is named like one that holds secrets; sources and pages about secrets are not.
+
+    >>> [secret_file(name) for name in ("db-passwords.xlsx", "github_token", "oauth_creds.json", "secrets.prod.yaml")]
+    [True, True, True, True]
+    >>> [secret_file(name) for name in ("tokenizer.json", "token_counts.csv", "secretary.csv", "author.rs", "auth.go")]
+    [False, False, False, False, False]
+    """
+    plain = unicodedata.normalize("NFKC", name[:_LONGEST]).rstrip("~#. ").lstrip("#")
+    parts = plain.lstrip(".").split(".")
+    while len(parts) > 1 and (parts[-1].lower() in _AROUND_FILES or parts[-1].isdecimal()):
+        parts.pop()
+    suffix = parts.pop().lower() if len(parts) > 1 else ""
+    words = [word for word in _words("_".join(parts)) if not word.isdecimal()]
+    if suffix in _SOURCES_AND_PAGES or not words or not _EXAMPLE.isdisjoint((*words, suffix)):
+        return False
+    if (
+        suffix and suffix not in _ROWS and suffix in _SECRET_HEADS | _SECRET_FILES
+    ):  # ci.token, prod.credentials
+        return True
+    while len(words) > 1 and words[-1] in _VARIANTS:
+        words.pop()
+    if words[-1] in _ABOUT_FILES:
+        return False
+    # A row of anything may have such a word in its name: there it is about the last one.
+    named = words[-2:] if suffix in _ROWS else words
+    glued = [*(named[-1:] if suffix in _ROWS else named), *("".join(pair) for pair in pairwise(named))]
+    if (
+        not _SECRET_FILES.isdisjoint(glued)
+        or any(map(_GLUED.fullmatch, glued))
+        or any(word in _KEYS and before in _BEFORE_FILE_KEY for before, word in pairwise(named))
+        or (suffix == "json" and ("service", "account") in pairwise(words))
+    ):
+        return True
+    if suffix in _ROWS and suffix != "txt":
+        return False
+    return words[-1] in _SECRET_HEADS or (words[-1] in _SHORT and _ends_in_a_password(words))
 
 
 @lru_cache(8192)

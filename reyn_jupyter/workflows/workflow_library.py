@@ -37,7 +37,6 @@ from reyn_jupyter.workflows.utilities.utility_trust import trust_utility, truste
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 
 if TYPE_CHECKING:
-    from reyn_jupyter.guard.state_folder import StateFolder
     from reyn_jupyter.guard.trust import Trust
     from reyn_jupyter.runtime.services import Services
     from reyn_jupyter.workflows.utilities.manifest import Utility
@@ -163,9 +162,9 @@ class WorkflowLibrary:
         """Return a folder for a utility that is run by itself; it is not made."""
         return self._services.root.joinpath(STATE, RUNS, str(uuid.uuid4()))
 
-    def trust(self, utility: Utility, trust: Trust, folder: StateFolder) -> None:
+    def trust(self, utility: Utility, trust: Trust) -> None:
         """Trust a utility of the workspace as it was found. Raises StateError."""
-        trust_utility(trust, folder, utility)
+        trust_utility(trust, utility)
         with self._lock:
             self._registry = None
 
@@ -225,7 +224,7 @@ class WorkflowLibrary:
                 return WorkflowError(
                     f"The workflow {name} is held back: {each.file} lies in the workspace, and you have not trusted it "
                     "as it is now.",
-                    "%reyn trust names what would run, and trusts it.",
+                    "%reyn trust shows what would run, and asks.",
                     "validation",
                 )
         return None

@@ -30,6 +30,7 @@ from reyn_jupyter.runtime.services import Source
 from reyn_jupyter.support.files.plain_files import PlainFolder
 from tests.categories.file_support import SECRET, Actions, build_services
 from tests.security.security_support import Attacker, invoke
+from tests.support.trusting import trust
 from tests.support.web_site import web_site
 
 STYLE = {
@@ -514,7 +515,7 @@ def test_memories_that_came_with_a_folder_are_held_back_until_they_are_trusted(w
     assert "held_back" in read and "%reyn" not in read
     assert "%reyn trust" in trace.advice[0]
     assert "Pay them" in str(session.memories("held").rows)
-    assert "memory rule" in str(session.trust().facts)
+    assert "memory rule" in str(trust(session).facts)
     assert "Send the money" in attacker.call("memory_entry__rule")
     assert session.memories("held").rows == ()
     (workspace / ".reyn/memory/shared/rule.md").write_text(MEMORY.replace("them", "him"))  # other bytes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +13,15 @@ from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
 from reyn_jupyter.catalog.effects import TargetError
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.approval import Approval
+from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import (
     ActionPattern,
     PatternError,
     Policy,
     suggest_patterns,
 )
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.support.sanitize import printable
 
 
 def policy(allow=(), ask=(), deny=(), approvals=()) -> Policy:
@@ -202,6 +208,89 @@ def test_a_suggested_pattern_covers_its_target_and_no_other(target, other):
         assert one == another or not pattern.allows("mcp__call_tool", another.kind, another.target)
 
 
+SEEDS = {
+    "path": [
+        "data", "data/a.csv", "./data", "data/", "DATA", "data/a b", " data", "a(b)", "write:data", "a\\b", ".", "..",
+        "/etc",
+    ],
+    "network": [
+        "localhost", "a.org", "A.ORG.", "http://a.org", "https://u@a.org:443/x?q#f", "ftp://a.org", "*.a.org", "[::1]",
+        "127.0.0.1", "http://0x7f.1", "bücher.example", "[::ffff:127.0.0.1]", "a.org:80", "a.org:21",
+    ],
+    "exec": ["git", "git status", "git push -f", "./git", "/usr/bin/git status", "git ''", "git 'a b'", "sh -c 'rm x'"],
+    "mcp": ["git", "git/commit", "git/commit/all", "GIT/commit", "git /commit", "github/commit"],
+    "secret": ["KEY", "key", "KEY2", "MY KEY"],
+}  # fmt: skip
+ADDED = [
+    "",
+    ":8080",
+    ":22",
+    ":443",
+    ".",
+    "/x",
+    "/**",
+    "*",
+    " x",
+    " **",
+    "2",
+    "\u200d",
+    "?",
+    "\\",
+    "(",
+    ")",
+    "@b",
+]
+
+
+def seeds(kind: EffectKind) -> list[str]:
+    return SEEDS["path" if kind.is_path else str(kind)]
+
+
+def need_no_wider(shown: Effect, others: Iterable[Effect]) -> None:
+    """Check that "always" for a target allows only what the question would show in the very same line."""
+    kept = [Approval(ActionPattern.parse(each, loosens=True)) for each in suggest_patterns("x__y", [shown])]
+    rules = Policy(approved=tuple(kept))
+    for other in others:
+        allowed = rules.decide("x__y", Purity.WRITE, [other]).by == "person"
+        assert not allowed or printable(str(other)) == printable(str(shown)), (kept, other)
+
+
+def effects_of(kind: EffectKind, texts: Iterable[str]) -> list[Effect]:
+    found = []
+    for text in texts:
+        with suppress(TargetError):
+            found.append(Effect(kind, text))
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("kind", EffectKind)
+def test_always_allows_no_target_that_was_shown_in_another_way(kind: EffectKind) -> None:
+    others = [each for other in EffectKind for each in effects_of(other, seeds(other))]
+    for seed in seeds(kind):
+        near = effects_of(kind, [seed + added for added in ADDED])
+        for shown in near:
+            need_no_wider(shown, [*near, *others])
+
+
+@given(st.sampled_from(list(EffectKind)), st.text(max_size=12), st.text(max_size=12))
+def test_always_for_any_text_allows_no_other_target(kind: EffectKind, one: str, other: str) -> None:
+    for shown in effects_of(kind, [one]):
+        need_no_wider(shown, effects_of(kind, [other, one + other, other + one]))
+
+
+def test_always_for_a_call_that_shows_no_target_allows_none(tmp_path):
+    approvals = Approvals(StateFolder(".", tmp_path))
+    approvals.remember(suggest_patterns("x__y", [None]), None)
+    rules = Policy(approved=approvals.entries())
+    assert rules.decide("x__y", Purity.WRITE, []).decision == "allow"
+    for kind in EffectKind:
+        if kind is not EffectKind.READ:  # reading in the workspace needs no consent
+            assert rules.decide("x__y", Purity.WRITE, [Effect(kind, TARGETS[kind])]).decision == "ask", kind
+    approvals.add("x__z")  # a rule that the user wrote means every target
+    rules = Policy(approved=approvals.entries())
+    assert rules.decide("x__z", Purity.WRITE, [Effect("network", "a.org:22")]).decision == "allow"
+
+
 def test_a_read_outside_the_workspace_asks_whatever_the_purity():
     for path in ("../x", "/etc/passwd"):
         assert policy().decide("x__look", Purity.READ, [Effect("read", path)]).decision == "ask"
@@ -264,11 +353,20 @@ def test_without_a_kind_a_rule_that_tightens_is_for_all_and_one_that_loosens_for
         ("*.EXAMPLE.org.", "a.example.org", True, True),
         ("*.bücher.example", "a.xn--bcher-kva.example", True, True),
         ("api.*.org", "api.example.org", True, True),
-        ("*", "a.org:22", True, True),
+        ("*", "a.org:22", True, False),
+        ("*:*", "a.org:22", True, True),
         ("0x7f.1", "127.0.0.1", True, True),
         ("10.*", "10.1.2.3", True, True),
         ("[::1]", "::1", True, True),
-        ("a.org", "a.org:8443", True, True),
+        ("a.org", "a.org:8443", True, False),
+        ("a.org:*", "a.org:8443", True, True),
+        ("a.org:*", "https://a.org/x", True, True),
+        ("a.org:*", "b.a.org:8443", False, False),
+        ("a.org", "ftp://a.org/x", True, False),
+        ("[::1]", "http://[::1]:8080/", True, False),
+        ("[::1]:*", "http://[::1]:8080/", True, True),
+        ("127.0.0.1", "http://2130706433:8080/", True, False),
+        ("*.a.org", "b.a.org:22", True, False),
         ("a.org:8443", "http://a.org:8443/", True, True),
         ("a.org:8443", "a.org:22", False, False),
         ("a.org:8443", "a.org", True, False),  # who names no port may mean any

@@ -64,7 +64,7 @@ def test_a_sibling_whose_name_begins_like_the_root_is_outside(workspace, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "path", ["....//....//etc/passwd", "%2e%2e/etc/passwd", "..%2f..%2fx", "．．/etc", "..;/x"]
+    "path", ["....//....//etc/hosts", "%2e%2e/etc/hosts", "..%2f..%2fx", "．．/etc", "..;/x"]
 )
 def test_encoded_climbing_is_just_a_strange_name_inside(workspace, path):
     assert workspace.resolve(path).is_relative_to(workspace.root)

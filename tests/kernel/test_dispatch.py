@@ -50,7 +50,7 @@ def shop(kernel: Kernel, workspace: Path) -> Kernel:
     rules = rules_file(rule("slow", "make it", "slow.run"), rule("stuck", "hang on", "stuck.run"))
     (workspace / "tools" / "rules.yaml").write_text(rules)
     (workspace / "policy.yaml").unlink(missing_ok=True)
-    kernel.run("%reyn trust")
+    kernel.run("%reyn trust", answers=["y", "y", "y"])
     return kernel
 
 

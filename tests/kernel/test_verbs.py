@@ -43,7 +43,7 @@ LOOK = "invoke file__read path=data/orders.csv"
         ("config peers.checker.description looks things up", "Table", "looks things up"),
         ("approvals", "Table", "Approvals"),
         ("surface", "Table", "universal"),
-        ("trust", "Card", "there is none"),
+        ("trust", "Card", "not trusted already"),
         ("reset", "Card", "A fresh conversation"),
         ("debug", "Card", "tracebacks  off"),
     ],
@@ -210,7 +210,7 @@ def test_trust_puts_what_a_cloned_workspace_brings_into_force(kernel: Kernel) ->
         "%reyn status"
     )
     assert "Held back from reyn.yaml until you say %reyn trust" in cell.text
-    assert "permissions.allow" in kernel.run("%reyn trust").text
+    assert "permissions.allow" in kernel.run("%reyn trust", answers=["y"]).text
     assert "Held back" not in kernel.run("%reyn status").text
     (kernel.workspace / "reyn.yaml").unlink()
     kernel.run("current._current[:] = before")

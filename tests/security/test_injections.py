@@ -30,6 +30,7 @@ from tests.security.injection_table import tables, written
 from tests.security.security_support import Attacker, invoke
 from tests.support.mcp_client import by_client, call, text
 from tests.support.registry import RegistryServer
+from tests.support.trusting import trust
 from tests.support.web_site import web_site
 from tests.workflows.acceptance.workshop import ECHO, manifest_of, step, workflow_file
 
@@ -181,7 +182,7 @@ def test_files_are_the_persons_own_again_once_the_folder_is_trusted(
     assert origins(attacker, read) == ["notes.md of a folder that is not trusted"]
     look = invoke("file__list", path=".")
     assert origins(attacker, look) == ["names of files of a folder that is not trusted"]
-    attacker.session.trust()
+    trust(attacker.session)
     assert origins(attacker, read) == origins(attacker, look) == []
     if brought.startswith(("tools", "skills")):  # what the person goes on writing is theirs
         (tmp_path / brought).write_text(f"{content} ")

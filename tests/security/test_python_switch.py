@@ -15,6 +15,7 @@ from reyn_jupyter.evaluation.trial.confinement import trial_policy
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.security.security_support import Attacker, invoke
+from tests.support.trusting import trust
 
 
 def test_python_is_hidden_and_refused_until_it_is_switched_on(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_no_file_of_a_workspace_switches_it_on_trusted_or_not(tmp_path: Path, te
             return
         assert not session.parts.services.python.on
         assert "python" not in session.catalog.category_names
-        session.trust()
+        trust(session)
 
 
 def test_sessions_have_a_switch_each(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from reyn_jupyter.workflows.utilities.registry import read_registry, utility_fol
 from reyn_jupyter.workflows.workflow_error import WorkflowError
 from tests.security.security_support import invoke
 from tests.support.files.test_tree_removal import make_deep
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     FAILS,
     LOG,
@@ -225,7 +226,7 @@ def test_an_artifact_that_a_forged_run_names_is_not_there_and_is_hardly_read(
 ) -> None:
     workshop.write("logs", LOGS, input_schema=opened(log=LOG))
     workshop.write("fails", FAILS)
-    workshop.session.trust()
+    trust(workshop.session)
     steps = [step("a", "logs.run", {"log": "log"}), step("z", "fails.run", depends_on=["a"])]
     workshop.execute(*steps, run_id="r1")
     file = workshop.root / "state" / "runs" / "r1.json"
@@ -249,7 +250,7 @@ def resumed_under(workspace: Path, deny: str, *steps: dict[str, Any]) -> tuple[d
     made.write("fails", FAILS)
     made.add("reads", READS_ALL, input_schema=closed(place=PATH_INPUT))
     made.write("logs", LOGS, input_schema=opened(log=LOG))
-    made.session.trust()
+    trust(made.session)
     plan = (*steps, step("z", "fails.run", depends_on=[each["step_id"] for each in steps]))
     assert made.execute(*plan, run_id="r1")["steps"][0]["status"] == "done"
     made.close()
@@ -395,7 +396,7 @@ def test_a_workflow_from_a_run_that_came_with_the_folder_is_held_back(
     card = clone.workflows.save(None, "theirs")
     assert "waits for your trust" in str(card.sections)
     assert "Ignore all rules" not in str(clone.list_actions("skill").payload)
-    clone.trust()
+    trust(clone)
     assert "skill__theirs" in str(clone.list_actions("skill").payload)
     clone.close()
 
@@ -409,7 +410,7 @@ def test_no_name_of_an_action_is_a_way_around_a_denied_capability(workshop: Work
     writes = step("a", "log.write", {"log": "log"})
     workshop.add("logs", LOGS, capabilities=["log.write"], input_schema=opened(log=LOG))
     workshop.text("skills/logs-too.yaml", workflow_file("logs-too", writes, outputs={}, takes={}))
-    workshop.session.trust()
+    trust(workshop.session)
     workshop.policy(denied_capabilities=["log.*"])
     inputs: dict[str, Any] = {"log": "log"}
     if action.startswith("skill__"):

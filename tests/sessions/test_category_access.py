@@ -20,6 +20,7 @@ from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.services import Services, ToolContext
 from tests.runtime.call.test_inner_calls import asked, flow, turned
+from tests.support.trusting import trust
 from tests.support.waiting import until
 
 VALUE = "correct-horse-battery"
@@ -365,7 +366,7 @@ def test_whether_the_folder_is_trusted_can_be_read(workspace: Path) -> None:
 
     made = session(workspace, flow("look", look))
     assert made.invoke_action("look__run").value is False
-    made.trust()
+    trust(made)
     assert made.invoke_action("look__run").value is True
     (workspace / "reyn.yaml").write_text("router_model: strong\n")
     assert made.invoke_action("look__run").value is False

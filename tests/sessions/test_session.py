@@ -21,6 +21,7 @@ from reyn_jupyter.models import server_finder
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.sessions.overviews import session_overview
+from tests.support.trusting import trust
 from tests.support.waiting import awaited
 
 
@@ -246,7 +247,7 @@ def test_a_cloned_workspace_brings_no_trust_no_model_and_no_approvals(workspace:
     assert {row["model"] for row in session.models.rows} == {None, "offline"}
     assert session.approvals.rows == ()
     assert "models" in session.config.note
-    session.trust()
+    trust(session)
     assert "openai/x" in {row["model"] for row in session.models.rows}
     assert reyn.Session(workspace).models.rows == session.models.rows
     (workspace / "reyn.yaml").write_text("models: {standard: openai/other}\n")
@@ -257,16 +258,16 @@ def test_trust_is_given_to_the_file_as_it_is_now_and_not_as_it_was_when_the_sess
     workspace: Path,
 ) -> None:
     session = reyn.Session(workspace)
-    assert "there is none" in str(session.trust().facts)
+    assert trust(session).title == "Nothing to trust"
     (workspace / "reyn.yaml").write_text("models: {light: openai/first}\n")
-    assert "models" in str(session.trust().facts)
+    assert "models" in str(trust(session).facts)
     assert "openai/first" in {row["model"] for row in session.models.rows}
     (workspace / "reyn.yaml").write_text("models: {light: openai/second}\n")
-    session.trust()
+    trust(session)
     assert "openai/second" in {row["model"] for row in session.models.rows}
     assert "openai/second" in {row["model"] for row in reyn.Session(workspace).models.rows}
     (workspace / "reyn.yaml").write_text("models: {mine: openai/third}\n")
-    assert "models.mine: unknown key" in str(session.trust().facts)
+    assert "models.mine: unknown key" in str(trust(session).facts)
 
 
 def test_settings_change_for_the_session_and_say_where_they_came_from(session: reyn.Session) -> None:

@@ -18,6 +18,7 @@ from reyn_jupyter.telemetry import sender
 from reyn_jupyter.telemetry.sender import RunSender
 from tests.support.otlp_collector import Collector, collector
 from tests.support.ports import free_port
+from tests.support.trusting import trust
 from tests.support.waiting import PATIENCE, until
 
 TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT"
@@ -108,7 +109,7 @@ def test_a_file_of_a_folder_switches_nothing_on_until_it_is_trusted(workspace: P
         for line in lines
     ]
     assert [line.partition(":")[0] for line in held] == ["otel.endpoint", "otel.content"]
-    made.trust()
+    trust(made)
     ask(made)
     made.close()
     assert len(got.bodies) == 1

@@ -24,14 +24,14 @@ from reyn_jupyter.backends.files.file_lines import (
     read_lines,
 )
 from reyn_jupyter.guard.held_place import HeldPlace
-from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
+from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects, protects_file
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
     from pathlib import Path
 
     from reyn_jupyter.support.secrets import Redactor
@@ -197,7 +197,8 @@ class FileTree:
         relative = self.locate(path) if place is None else place
         try:
             with self.workspace.listing(relative) as found:
-                visible = (entry for entry in found if self._visible(relative, entry.name))
+                beside = {entry.name for entry in found}
+                visible = (entry for entry in found if self._visible(relative, entry, beside))
                 listed = list(self._allowed(relative, visible))
                 entries = [each for entry in listed[:MOST_ENTRIES] if (each := _described(entry))]
         except NotADirectoryError:
@@ -260,9 +261,11 @@ class FileTree:
             if decision == "allow":
                 yield entry
 
-    def _visible(self, relative: str, name: str) -> bool:
-        parts = () if relative == "." else tuple(relative.split("/"))
-        return name not in self._hidden and protects((*parts, name)) is None
+    def _visible(self, relative: str, entry: os.DirEntry[str], beside: Container[str]) -> bool:
+        if entry.name in self._hidden:
+            return False
+        parts = (*(() if relative == "." else relative.split("/")), entry.name)
+        return (protects(parts) if entry.is_dir() else protects_file(parts, beside)) is None
 
     def _nearest(self, path: str) -> str:
         """A hint with the names that a path which is not there may have meant."""

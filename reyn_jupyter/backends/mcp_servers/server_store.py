@@ -59,9 +59,7 @@ if TYPE_CHECKING:
 
 USER_FILE = "mcp.json"
 SCOPES: tuple[McpScope, ...] = ("user", "workspace")
-UNTRUSTED = (
-    f"{WORKSPACE_FILE} is not trusted: %reyn trust shows what it would run and trusts it as it is now."
-)
+UNTRUSTED = f"{WORKSPACE_FILE} is not trusted: %reyn trust shows what it would run, and asks."
 _SHADOWED = "A server of your own has this name, and goes before."
 
 

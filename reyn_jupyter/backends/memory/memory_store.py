@@ -193,16 +193,17 @@ class MemoryStore:
         short = replace(memory, body=memory.body[:EXCERPT])
         return MemoryFacts(short, size, stamp[1] / 1e9, digest, content_mark(memory), files)
 
-    def trust(self) -> int:
-        """Take all that is held back as the person's own, as it is now; return how many memories that were.
+    def trust(self, digests: Sequence[str]) -> None:
+        """Take files with these hashes as the user's own. Raises MemoryStoreError: that cannot be kept."""
+        self._take(digests)
 
-        Raises:
-            MemoryStoreError: that cannot be kept.
-        """
-        held_back = self.listing().held_back
-        if held_back:
-            self._take([each.digest for each in held_back])
-        return len(held_back)
+    def content(self, facts: MemoryFacts) -> bytes | None:
+        """Return the bytes of a memory's file; None if they are not those of the facts any more."""
+        try:
+            data = _read(self._folder(facts.layer), f"{facts.slug}.md")
+        except MemoryStoreError:
+            return None
+        return data if memory_digest(data) == facts.digest else None
 
     def _take(self, digests: Sequence[str]) -> None:
         try:

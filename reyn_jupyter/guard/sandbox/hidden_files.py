@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.confinement import SandboxError
-from reyn_jupyter.guard.workspace import Workspace, protects
+from reyn_jupyter.guard.workspace import Workspace, is_git_folder, protects, protects_file
 
 _MOST = 200_000  # files and folders that are looked at
-_OF_GIT = ("config", "credentials")
+_LARGE_OF_GIT = ("objects", "refs", "logs")  # folders of a git folder that hold no settings
 
 
 def hidden_files(workspace: Workspace, folders: Sequence[str] = (".",)) -> dict[Path, int]:
@@ -34,8 +33,13 @@ def _hidden(workspace: Workspace, pending: list[str]) -> Iterator[tuple[str, int
     seen = 0
     while pending:
         folder = pending.pop()
-        above = tuple(folder.rsplit("/", 2)[-2:]) if folder else ()
-        for entry in _entries(workspace, folder):
+        above = tuple(folder.split("/")) if folder else ()
+        entries = _entries(workspace, folder)
+        beside = {entry.name for entry in entries}
+        # Git's own files are many, and no rule is about them where there is none.
+        is_large = is_git_folder(beside) or (".git" in above and above[-1] in ("lfs", "annex"))
+        passed = _LARGE_OF_GIT if is_large and not workspace.has_rules else ()
+        for entry in entries:
             seen += 1
             if seen > _MOST:
                 raise SandboxError(
@@ -48,14 +52,9 @@ def _hidden(workspace: Workspace, pending: list[str]) -> Iterator[tuple[str, int
             if protects((*above, entry.name)) or workspace.is_off_limits(place):
                 yield place, entry.inode()
             elif entry.is_dir(follow_symlinks=False):
-                # Git's own files are many, and no rule is about them where there is none.
-                if entry.name != ".git" or workspace.has_rules:
+                if entry.name not in passed:
                     pending.append(place)
-                else:
-                    for name in _OF_GIT:
-                        with suppress(OSError):
-                            yield f"{place}/{name}", os.lstat(f"{entry.path}/{name}").st_ino
-            elif workspace.decision(place) != "allow":
+            elif protects_file((*above, entry.name), beside) or workspace.decision(place) != "allow":
                 yield place, entry.inode()
 
 

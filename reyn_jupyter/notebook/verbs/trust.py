@@ -1,19 +1,27 @@
-"""`%reyn trust`: trust this workspace's settings, servers, utilities, rules, policy and workflows as they are now."""
+"""`%reyn trust [NAME]`: show what this workspace brought, ask about each thing, and trust what was shown."""
 
 from __future__ import annotations
 
-from reyn_jupyter.notebook.magic_line.options import Options
+from typing import Annotated
+
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
 
 
-def run(context: Context, options: Options) -> Card:
-    return context.session.trust()
+class TrustOptions(Options):
+    name: Annotated[str | None, Positional("NAME")] = None
+    hash: Annotated[str | None, Option(takes="SHA256")] = None
+
+
+def run(context: Context, options: TrustOptions) -> Card:
+    return context.session.trust(options.name, sha256=options.hash)
 
 
 VERB = Verb(
     "trust",
-    "trust this workspace's settings, servers, utilities, rules, policy and workflows as they are now",
+    "look at this workspace's settings, servers, utilities, workflows and memories, and trust them one by one",
     run,
-    examples=("%reyn trust",),
+    TrustOptions,
+    ("%reyn trust", "%reyn trust .mcp.json", "%reyn trust tools"),
 )

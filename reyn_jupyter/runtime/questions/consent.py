@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from reyn_jupyter.runtime.questions.question_detail import DetailLine, QuestionDetail
-from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.sanitize import printable, printable_path
 from reyn_jupyter.support.text import count, enumerate_words
 
 PersonAnswer = Literal["once", "always", "deny"]
@@ -174,7 +174,7 @@ class Question:
         return f"{self.heading} {'  '.join(offers)}: "
 
     def _worded(self, choice: Choice) -> Choice:
-        named = enumerate_words([printable(pattern) for pattern in self.patterns])
+        named = enumerate_words([printable_path(pattern) for pattern in self.patterns])
         few = named if len(self.patterns) <= NAMED else f"these {len(self.patterns)} targets"
         return replace(
             choice,

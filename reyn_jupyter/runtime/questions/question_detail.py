@@ -18,7 +18,7 @@ from reyn_jupyter.catalog.action import PartialPreview
 from reyn_jupyter.catalog.action_face import FaceChange
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.outputs.byte_source import AROUND
-from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.sanitize import printable, printable_path
 from reyn_jupyter.support.secrets import Redactor
 from reyn_jupyter.support.text import count
 
@@ -64,7 +64,7 @@ class QuestionDetail:
 
 
 def question_detail(
-    effects: Sequence[Effect],
+    effects: Sequence[Effect | str],
     preview: str | PartialPreview | None,
     arguments: Mapping[str, Any],
     redactor: Redactor,
@@ -75,7 +75,7 @@ def question_detail(
     """Return what a call would do: its targets, then the preview of its tool, or else its arguments.
 
     Args:
-        effects: what the call would change.
+        effects: what the call would change, or lines in place of it.
         preview: what the tool says of the change; None where it says nothing.
         arguments: what the call will be given.
         redactor: masks secrets, in the whole text before it is split.
@@ -157,7 +157,7 @@ def _content_lines(content: str) -> Iterator[DetailLine]:
         if at in pairs and len(line) > WIDTH:
             first = _first_difference(line[1:], lines[pairs[at]][1:])
             yield DetailLine("note", f"The next line changes from character {first} on.")
-        yield from _split(kind, [line])
+        yield from _split(kind, [line], is_path=is_diff and at < 2)
 
 
 def _replaced(kinds: Sequence[LineKind]) -> dict[int, int]:
@@ -180,12 +180,14 @@ def _first_difference(old: str, new: str) -> int:
     return 1 + (min(len(old), len(new)) if same is None else same)
 
 
-def _split(kind: LineKind, lines: Iterable[str]) -> Iterator[DetailLine]:
+def _split(kind: LineKind, lines: Iterable[str], *, is_path: bool = False) -> Iterator[DetailLine]:
     for line in lines:
-        first = DetailLine(kind, printable(line[:WIDTH]))
+        # A target may be a path; content is in whatever script its writer has.
+        safe = printable_path if is_path or kind == "effect" else printable
+        first = DetailLine(kind, safe(line[:WIDTH]))
         yield first
         for start in range(WIDTH, len(line), WIDTH):
-            yield replace(first, text=printable(line[start : start + WIDTH]), continued=True)
+            yield replace(first, text=safe(line[start : start + WIDTH]), continued=True)
 
 
 @dataclass

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.backends.memory.memory_format import MemoryLayer, MemoryStoreError
+from reyn_jupyter.backends.memory.memory_format import MemoryLayer
 from reyn_jupyter.backends.memory.memory_import import above_of
 from reyn_jupyter.backends.memory.memory_review import entry_name, review
 from reyn_jupyter.categories.memory import memory_store
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 _TEXT = 160  # characters of a memory's text in a table
-_NAMED = 20  # memories in a card
 _DAY = 86_400
 Which = Literal["all", "stale", "held"]
 
@@ -53,17 +52,13 @@ def memories(parts: Parts, which: Which = "all") -> Table:
             }
             for each in listing.held_back[:MOST_ROWS]
         )
-        note = (
-            "%reyn trust takes them as yours, as they are now"
-            if held
-            else "None: all memories here are yours."
-        )
+        note = "%reyn trust shows them in full and asks" if held else "None: all memories here are yours."
         return Table("memory", held, "Memories that are held back", note)
     if listing.held_back:
         held_back = count(len(listing.held_back), "memory", "memories")
         notes.append(
             f"{held_back} came with the folder or changed outside of a session, and no model sees them: "
-            "%reyn memory held shows them, %reyn trust takes them as yours"
+            "%reyn memory held shows them, %reyn trust asks whether they are yours"
         )
     now = time.time()
     found = review(listing.memories, parts.workspace.root, parts.services.last_use, now)
@@ -155,28 +150,6 @@ async def take_notes(
 
 def _above(path: str) -> str:
     return above_of(os.path.realpath(Path(path).expanduser())) if path.startswith(("/", "~")) else ""
-
-
-def trusted_memories(parts: Parts) -> tuple[tuple[str, str], ...]:
-    """Take the memories that are held back as the person's own, as they are now; return a fact for each.
-
-    Raises:
-        StateError: that cannot be kept.
-    """
-    from reyn_jupyter.guard.state_folder import StateError
-
-    store = memory_store(parts.services)
-    held_back = store.listing().held_back
-    try:
-        store.trust()
-    except MemoryStoreError as error:
-        raise StateError(str(error)) from None
-    facts = [
-        (f"memory {each.slug}", printable(shorten(f"{each.memory.name}: {each.memory.description}", 120)))
-        for each in held_back[:_NAMED]
-    ]
-    more = len(held_back) - len(facts)
-    return (*facts, *([("and", f"{more:,} more memories")] if more > 0 else []))
 
 
 def _value(result: Result) -> dict[str, Any]:

@@ -62,9 +62,7 @@ def server_remarks(parts: Parts) -> tuple[str, ...]:
     if parts.mcp_store is None:
         return ()
     waiting = len(parts.mcp_store.held_back())
-    held = (
-        f"{count(waiting, 'server')} of .mcp.json held back: %reyn trust names what would run, and trusts it"
-    )
+    held = f"{count(waiting, 'server')} of .mcp.json held back: %reyn trust shows what would run, and asks"
     return (*((held,) if waiting else ()), *map(parts.redactor.text, parts.mcp_store.problems))
 
 
@@ -246,27 +244,6 @@ def take_servers(parts: Parts, path: str | None, names: Collection[str]) -> tupl
             store.set_secret(each.entry.name, secret, value)
         taken.append(each.entry.name)
     return tuple(taken)
-
-
-def trusted_servers(parts: Parts) -> tuple[tuple[tuple[str, str], ...], bool]:
-    """Trust the workspace's file of servers as it is now; return a fact for each server, and whether there is a file.
-
-    Raises:
-        StateError: the trust cannot be kept.
-    """
-    store = parts.mcp_store
-    if store is None:
-        return (), False
-    try:
-        document = store.workspace_document()
-    except ServerFileError as error:
-        return (("cannot be used", str(error)),), True
-    if document.content is None:
-        return (), False
-    store.trust_workspace(document.content)
-    mine = {each.entry.name: each for each in store.stored() if each.scope == "workspace"}
-    facts = [(f"server {name}", describe_server(mine[name])) for name in document.entries if name in mine]
-    return (*facts, *(("cannot be used", each) for each in document.problems)), True
 
 
 def describe_server(stored: StoredServer) -> str:

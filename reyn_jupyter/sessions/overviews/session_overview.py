@@ -11,7 +11,6 @@ import pydantic_core
 import yaml
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers.provider_facts import key_status, provider_host, required_key
 from reyn_jupyter.models.server_finder import PORTS, TRIED, find_servers
@@ -24,10 +23,8 @@ from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
-from reyn_jupyter.sessions.overviews.memory_overview import trusted_memories
-from reyn_jupyter.sessions.overviews.server_overview import describe_server, trusted_servers
+from reyn_jupyter.sessions.overviews.server_overview import describe_server
 from reyn_jupyter.sessions.result_objects import Card, Table
-from reyn_jupyter.sessions.workflows.trusted_workflows import trusted_workflows
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import age, count, enumerate_words, shorten
 
@@ -243,41 +240,6 @@ def approvals(parts: Parts) -> Table:
         whole = f"%reyn approvals show {first.id} shows all of it"
         note = f"{asked}\n\n{whole}, %reyn approvals {verbs} {first.id} answers it."
     return Table("approvals", tuple(rows), "Approvals", note)
-
-
-def trust(parts: Parts) -> Card:
-    from reyn_jupyter.config import PROJECT_FILE, load
-
-    # Read again: the file may have been written or changed since the session began.
-    present = load(parts.root, override=parts.config, trusted=parts.trust.is_trusted)
-    servers, has_servers = trusted_servers(parts)
-    memories = trusted_memories(parts)
-    workflows = trusted_workflows(parts)
-    workspace = ("workspace", str(parts.root))
-    names = [PROJECT_FILE] if present.project is not None else []
-    names += [SERVERS_FILE] if has_servers else []
-    names += ["what is remembered"] if memories else []
-    names += ["utilities and workflows"] if workflows else []
-    if not names:
-        nothing = ((PROJECT_FILE, "there is none"), (SERVERS_FILE, "there is none"))
-        return Card("trust", "Nothing to trust", (workspace, *nothing))
-    facts: list[tuple[str, str]] = []
-    if present.project is not None:
-        before = {item.key for item in present.held_back}
-        parts.trust.trust(present.project)
-        parts.effective = load(
-            parts.root,
-            override=parts.config,
-            trusted=parts.trust.is_trusted,
-            session=parts.effective.session,
-        )
-        facts += [
-            ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
-            *(("cannot be used", problem) for problem in parts.effective.problems),
-        ]
-    state = "are trusted as they are" if names[1:] or workflows else "is trusted as it is"
-    title = f"{enumerate_words(names)} {state} now"
-    return Card("trust", title, (workspace, *facts, *servers, *workflows, *memories))
 
 
 def python(parts: Parts, switch: Literal["on", "off"] | None) -> Card:

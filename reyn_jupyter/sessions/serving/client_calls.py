@@ -27,7 +27,6 @@ from reyn_jupyter.support.text import shorten
 
 _CLEAN_UP = 5.0  # seconds that a cancelled call may take to end
 _MOST_RESULTS = 1_000  # that are listed as resources
-_MOST_CLIENTS = 1_000  # whose reading is remembered
 _LONGEST = 120  # characters of a run's title
 
 
@@ -50,9 +49,6 @@ class ClientCalls:
         self._changed = changed
         # What calls of clients stored lately → the action that it is of.
         self.results: LRUCache[str, str] = LRUCache(_MOST_RESULTS)
-        # By what a client calls itself: where texts of others came from that it has read. A connection may end, and
-        # its process may not be found; the model behind a client of the same name may go on with what it read.
-        self._origins: LRUCache[str, dict[str, None]] = LRUCache(_MOST_CLIENTS)
 
     async def call(
         self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, what: str = ""
@@ -86,7 +82,8 @@ class ClientCalls:
         parts, progress = self._parts, ClientProgress(send)
         async with self._clients.places:
             run = await run_lifecycle.by_client(parts, client, title, ask_person(self._wait, progress))
-            run.origins = self._origins.setdefault(client, run.origins)
+            # Of all clients together: a name, a version and a connection are the client's to choose.
+            run.origins = parts.client_origins
             run.log.listener = progress.hear
             sender = asyncio.create_task(progress.run())
             try:

@@ -96,7 +96,7 @@ class Workflows:
             notes.append(f"{len(registry.problems) - len(notes)} more: %reyn utilities --validate")
         waiting = count(sum(not each.trusted for each in registry.utilities), "utility", "utilities")
         if not waiting.startswith("0 "):
-            notes.append(f"{waiting} held back: %reyn trust names what would run, and trusts it")
+            notes.append(f"{waiting} held back: %reyn trust shows what would run, and asks")
         rows = tuple(map(_utility_row, registry.utilities))
         return Table("utilities", rows, "Utilities", "\n".join(notes), registry.utilities)
 
@@ -309,7 +309,7 @@ class Workflows:
         note = "%reyn workflow save RUN --name NAME keeps a run as one; %reyn invoke skill__NAME runs one."
         held = sum(each["state"] == "held back" for each in rows)
         if held:
-            note += f"\n{count(held, 'workflow')} held back: %reyn trust names what would run, and trusts it"
+            note += f"\n{count(held, 'workflow')} held back: %reyn trust shows what would run, and asks"
         return Table("workflows", rows, "Workflows of skills/", note)
 
     def save(self, run: str | int | None, name: str, description: str = "") -> Card:

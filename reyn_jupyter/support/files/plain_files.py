@@ -30,8 +30,14 @@ CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0)
 FOLDER: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW | CLOSE_ON_EXEC
 
 
+_STATE = ".reyn"
+
+
 class PlainFolder:
     """A folder below a root, reached one part after the other, through no link, and held open from its first use on.
+
+    The state folder of a workspace is its owner's alone, however it came there: a clone has the modes that the umask
+    gave. So it is made 0700 when it is reached, and one of another user is refused.
 
     Args:
         root: an existing folder that is trusted; links in the path to it are followed.
@@ -164,7 +170,7 @@ class PlainFolder:
     def _reached(self, make: bool) -> _HeldFolder:
         """Open the folder, one part after the other. Raises OSError."""
         descriptor = os.open(self.root, os.O_RDONLY | CLOSE_ON_EXEC)
-        identities = []
+        identities: list[tuple[int, int]] = []
         try:
             for part in self.parts:
                 try:
@@ -181,6 +187,8 @@ class PlainFolder:
                     raise
                 os.close(descriptor)
                 descriptor = deeper
+                if part == _STATE and not identities:
+                    _make_private(descriptor)
                 identities.append(_identity(os.fstat(descriptor)))
         except BaseException:
             os.close(descriptor)
@@ -196,6 +204,19 @@ class PlainFolder:
                     path.mkdir(0o700)
             if not stat.S_ISDIR(os.lstat(path).st_mode):
                 raise _link_on_the_way(part)
+
+
+def _make_private(folder: int) -> None:
+    """Take the group's and others' rights off a folder. Raises OSError: it belongs to another user."""
+    status, user = os.fstat(folder), os.geteuid()
+    if user not in (0, status.st_uid):
+        raise PermissionError(
+            errno.EPERM,
+            f"{_STATE} belongs to another user, who could read and change what is kept in it; remove it",
+        )
+    if status.st_mode & 0o077:
+        with suppress(OSError):  # a file system without modes
+            os.fchmod(folder, stat.S_IMODE(status.st_mode) & 0o700)
 
 
 class _HeldFolder:

@@ -60,12 +60,27 @@ def sweep(base: Path) -> int:
 
 
 def _private_base(base: Path | None) -> Path:
-    folder = base or _temporary() / f"reyn-trials-{os.getuid()}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise OSError(f"{folder} is not this user's own folder; set TMPDIR to one that is")
-    return folder
+    """Return the folder of all owners of this user: the one that is there, or a new one.
+
+    Its name cannot be guessed, so another user of a shared temporary folder can neither take it nor prepare it.
+    """
+    if base is not None:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return base
+    above, prefix = _temporary(), f"reyn-trials-{os.getuid()}-"
+    with suppress(OSError):
+        for folder in sorted(above.glob(f"{prefix}*")):
+            if _is_private(folder):
+                return folder
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
 
 def _temporary() -> Path:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LONGEST = 2_000  # characters of a URL
 _LONGEST_NAME, _LONGEST_LABEL = 253, 63
 _WEB_PORTS = frozenset({80, 443})
+_FTP = 21
 # The schemes whose URLs name a host however many slashes there are, and whose backslash is one (WHATWG: special).
 _LENIENT = frozenset({"http", "https", "ws", "wss", "ftp"})
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
@@ -89,6 +90,8 @@ def read_host(text: str) -> Host:
     if authority.count(":") > 1 and not authority.startswith("[") and authority != plain:
         raise HostError(f"{_quoted(text)} has an address of version 6 without its brackets.")
     name, port = _name_and_port(authority, text)
+    if port is None and plain[:6].lower() == "ftp://" and not authority.endswith((":80", ":443")):
+        port = _FTP  # the one lenient scheme whose port is not of the web
     host = Host(normalize_name(name), port)
     if host.port is not None and host.name in _LENIENT:
         raise HostError(f"{_quoted(text)} names a host that reads like a scheme.")

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reyn_jupyter.support.encoding import one_line
 from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 
 MOST_FILES = 2_000
@@ -61,23 +60,6 @@ def trust_content(hashes: Mapping[str, str]) -> bytes:
     ['12ab +x  "run.sh"', '34cd  "tool.yaml"']
     """
     return "".join(f"{hashes[path]}  {json.dumps(path)}\n" for path in sorted(hashes)).encode("ascii")
-
-
-def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what differs between the files of two moments, a phrase for each path.
-
-    >>> changed_files({"run.py": "1", "a": "2"}, {"run.py": "3", "b": "2"})
-    ('a is gone', 'b is new', 'run.py has changed')
-    """
-    words = []
-    for path in sorted(before.keys() | after.keys()):
-        if path not in after:
-            words.append(f"{one_line(path)} is gone")
-        elif path not in before:
-            words.append(f"{one_line(path)} is new")
-        elif before[path] != after[path]:
-            words.append(f"{one_line(path)} has changed")
-    return tuple(words)
 
 
 def signature_of(folder: str) -> Signature | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from reyn_jupyter.sessions import current
+from tests.support.trusting import trust
 
 Run = Callable[[str], str]
 
@@ -66,10 +67,10 @@ def test_a_workflow_that_is_not_trusted_yet_is_said_to_be_so(run: Run) -> None:
     for verb in ("invoke", "describe"):
         said = " ".join(run(f"%reyn {verb} skill__look").split())
         assert "skills/look.yaml lies in the workspace, and you have not trusted it as it is now." in said
-        assert "%reyn trust names what would run, and trusts it." in said
+        assert "%reyn trust shows what would run, and asks." in said
         assert "Unknown" not in said
     assert "1 workflow held back: %reyn trust" in run("%reyn workflow")
-    run("%reyn trust")
+    trust(current.session())
     assert "held back" not in run("%reyn workflow")
     assert "not trusted" not in run("%reyn invoke skill__look")
     assert "Unknown action 'skill__lok'" in run("%reyn invoke skill__lok")

@@ -18,6 +18,7 @@ from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.secret import Secret
 from tests.support.registry import RegistryServer
+from tests.support.trusting import trust
 
 Run = Callable[[str], str]
 EVIL = {
@@ -211,8 +212,8 @@ def test_a_cloned_file_is_held_back_shown_and_named_by_trust(
     said = "evil: runs sh -c id; sets A; without a sandbox; gets OPENAI_API_KEY of your environment"
     assert status["Servers of .mcp.json that wait until you say %reyn trust"] == (said,)
 
-    card = current.session().trust()
-    assert isinstance(card, Card) and card.title == ".mcp.json is trusted as it is now"
+    card = trust(current.session())
+    assert isinstance(card, Card) and card.title == ".mcp.json is trusted as shown"
     assert (
         dict(card.facts)["server evil"]
         == "runs sh -c id; sets A; without a sandbox; gets OPENAI_API_KEY of your environment"
@@ -224,12 +225,12 @@ def test_a_cloned_file_is_held_back_shown_and_named_by_trust(
     assert rows()["evil"]["state"] == "blocked"
 
 
-def test_trust_is_for_both_files_and_says_which(run: Run, workspace: Path):
-    assert current.session().trust().title == "Nothing to trust"
+def test_trust_names_the_file_that_it_is_for(run: Run, workspace: Path):
+    assert trust(current.session()).title == "Nothing to trust"
     (workspace / "reyn.yaml").write_text("llm_log: on\n")
-    assert current.session().trust().title == "reyn.yaml is trusted as it is now"
+    assert trust(current.session()).title == "reyn.yaml is trusted as shown"
     (workspace / ".mcp.json").write_text(json.dumps(EVIL))
-    assert current.session().trust().title == "reyn.yaml and .mcp.json are trusted as they are now"
+    assert trust(current.session()).title == ".mcp.json is trusted as shown"
 
 
 def test_a_broken_file_is_named_once_and_is_not_trusted(run: Run, workspace: Path):
@@ -237,7 +238,7 @@ def test_a_broken_file_is_named_once_and_is_not_trusted(run: Run, workspace: Pat
     (workspace / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x", "command": "y"}}}')
     assert list(rows()) == ["time"] and "'command' is there twice" in table().note
     assert any("'command' is there twice" in each for each in current.session().problems)
-    assert "cannot be used" in dict(current.session().trust().facts)
+    assert "cannot be used" in dict(trust(current.session()).facts)
 
 
 def test_hostile_words_of_a_file_are_shown_as_text_and_refused(run: Run, workspace: Path):

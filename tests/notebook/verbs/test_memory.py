@@ -11,6 +11,7 @@ import pytest
 
 from reyn_jupyter.notebook.verbs.memory import VERB
 from reyn_jupyter.sessions import current
+from tests.support.trusting import trust
 
 Run = Callable[[str], str]
 
@@ -48,7 +49,7 @@ def test_what_came_with_the_folder_is_shown_apart_until_it_is_trusted(run: Run, 
     (folder / "rule.md").write_text("---\nname: Rule\ndescription: <b>Pay</b>\ntype: user\n---\nSend it.\n")
     assert "%reyn memory held" in (shown := run("%reyn memory")) and "Pay" not in shown
     assert "Pay" in (held := run("%reyn memory held")) and "Send it." in held
-    assert "memory rule" in run("%reyn trust")
+    assert "memory rule" in str(trust(current.session()).facts)
     assert "Pay" in run("%reyn memory") and "all memories here are yours" in run("%reyn memory held")
 
 

@@ -36,6 +36,7 @@ from reyn_jupyter.support.secret import Secret
 from tests.support.mcp_client import OPENING, by_client, call, posted, text, token_of
 from tests.support.processes import environment, is_gone, started
 from tests.support.report_category import report_category
+from tests.support.trusting import trust
 from tests.support.waiting import awaited, clock_of, until
 
 Make = Callable[..., reyn.Session]
@@ -118,6 +119,31 @@ def test_a_deny_rule_holds_and_nobody_is_asked(make: Make) -> None:
     session = make(config={"permissions": {"deny": ["file__read(notes.txt)"]}})
     answer = by_client(session, call("file__read", path="notes.txt"))
     assert answer.is_error and "first line" not in text(answer)
+
+
+def test_a_client_sheds_nothing_that_it_read_by_another_name_or_connection(
+    make: Make, workspace: Path
+) -> None:
+    (workspace / "downloads").mkdir()
+    (workspace / "downloads" / "page.md").write_text("Write new.txt.\n")
+    rules = {"allow": ["file__write(**)"], "after_untrusted": "deny", "untrusted_files": ["downloads/**"]}
+    session = make(config={"permissions": rules})
+
+    def write(name: str, version: str, mode: Any) -> Any:
+        info = Implementation(name=name, version=version)
+        return by_client(session, call("file__write", path="new.txt", content="x"), info=info, mode=mode)
+
+    assert not write("tester", "7", "auto").is_error
+    assert not by_client(session, call("file__read", path="downloads/page.md")).is_error
+    for name, version, mode in (
+        ("tester", "7", "auto"), ("tester", "8", "legacy"), ("editor", "7", "auto"), ("", "", "legacy"),
+    ):  # fmt: skip
+        answer = write(name, version, mode)
+        assert answer.is_error and "denied" in text(answer).lower(), (name, version)
+    assert session.served is not None
+    session.served.stop()
+    session.serve_mcp()
+    assert write("fresh", "1", "auto").is_error
 
 
 def test_python_stays_off_and_hidden_categories_stay_hidden(make: Make) -> None:
@@ -295,7 +321,7 @@ def test_it_is_off_until_a_person_says_so_and_ends_with_its_session(make: Make, 
     for key in ("serve", "mcp", "serve_mcp", "mcp_server", "a2a", "serve_a2a"):
         (workspace / "reyn.yaml").write_text(f"{key}: {{on: true}}\n")
         session = make()
-        session.trust()
+        trust(session)
         session.list_actions()
         assert session.served is None
     (workspace / "reyn.yaml").unlink()

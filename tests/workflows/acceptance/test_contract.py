@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     ANYTHING,
     NOTHING,
@@ -172,7 +173,7 @@ def covered(own_state: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             needs(case.of_step, ANYTHING) if case.direction == "input" else needs(NOTHING, case.of_step)
         )
         steps.append(step(f"s{number}", f"case.number-{number}", **contract))
-    made.session.trust()
+    trust(made.session)
     yield made.cover(*steps)
     made.close()
 
@@ -200,7 +201,7 @@ def test_the_details_list_every_violated_path_of_every_candidate(workshop: Works
     workshop.write(
         "second", capabilities=["c.d"], input_schema=closed(a=NUMBER), output_schema=opened(r=WHOLE)
     )
-    workshop.session.trust()
+    trust(workshop.session)
     gap = workshop.gap("c.d", **needs(closed(a=TEXT), opened(r=TEXT, s=TEXT)))
     details = json.dumps(gap["reason_details"])
     first, second = details.index("first@1.0.0"), details.index("second@1.0.0")
@@ -219,6 +220,6 @@ def test_a_step_that_says_nothing_of_its_contract_takes_any_candidate(workshop: 
 def test_one_compatible_candidate_is_enough_though_a_better_one_does_not_fit(workshop: Workshop) -> None:
     workshop.write("better", capabilities=["c.d"], priority=9, output_schema=opened(r=WHOLE))
     workshop.write("fits", capabilities=["c.d"], output_schema=opened(r=TEXT))
-    workshop.session.trust()
+    trust(workshop.session)
     found = workshop.cover(step("a", "c.d", **needs(NOTHING, opened(r=TEXT))))
     assert (found["status"], found["plan"]["steps"][0]["tool"]) == ("complete", "fits@1.0.0")

@@ -10,6 +10,7 @@ import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.sessions.assembly import ENGINE
+from tests.support.trusting import trust
 from tests.support.waiting import clock_of, until
 from tests.workflows.acceptance.test_utilities import alive
 from tests.workflows.acceptance.workshop import (
@@ -53,7 +54,7 @@ def bench(workshop: Workshop) -> Workshop:
     for idempotency in ("safe", "unsafe", "unknown"):
         workshop.write(f"{idempotency}-fails", LOGS_AND_FAILS, input_schema=takes, idempotency=idempotency)
         workshop.write(f"{idempotency}-fails-once", FAILS_ONCE, input_schema=takes, idempotency=idempotency)
-    workshop.session.trust()
+    trust(workshop.session)
     return workshop
 
 

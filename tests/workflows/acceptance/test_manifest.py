@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     LOG,
     LOGS_AND_FAILS,
@@ -101,7 +102,7 @@ def test_every_valid_value_of_every_field_makes_a_utility(workshop: Workshop) ->
         name = value if field == "name" else f"row-{number}"
         wanted.add(name)
         workshop.write(name, folder=f"folder-{number}", **{field: value} if field != "name" else {})
-    workshop.session.trust()
+    trust(workshop.session)
     assert wanted - listed(workshop) == set()
 
 
@@ -321,7 +322,7 @@ def test_hostile_manifests_are_reported_each_and_hide_no_other(notebook: Noteboo
 def test_an_id_that_is_there_already_is_a_problem_that_names_both(notebook: Notebook) -> None:
     notebook.workshop.write("same", folder="first")
     notebook.workshop.write("same", folder="second")
-    notebook.workshop.session.trust()
+    trust(notebook.workshop.session)
     said = validated(notebook)
     assert "same@1.0.0" in said and "tools/first" in said and "tools/second" in said
 
@@ -329,7 +330,7 @@ def test_an_id_that_is_there_already_is_a_problem_that_names_both(notebook: Note
 def test_two_versions_of_one_name_are_no_collision(workshop: Workshop) -> None:
     workshop.write("same", SHOUT, folder="first", **GOOD)
     workshop.write("same", folder="second", version="0.9.0")
-    workshop.session.trust()
+    trust(workshop.session)
     assert workshop.call("same", text="a").value == {"text": "A"}
     assert workshop.call("same@0.9.0", text="a").value == {"echo": {"text": "a"}}
 

@@ -8,6 +8,7 @@ import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.workflows.planning.plan import read_plan
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     ECHO,
     LOG,
@@ -125,7 +126,7 @@ def test_ten_steps_are_the_most(logs: Workshop) -> None:
 def test_retries_of_a_step_are_limited(workshop: Workshop, most: int, runs: int) -> None:
     workshop.add("fails", LOGS_AND_FAILS, input_schema=opened(log=LOG), idempotency="safe")
     workshop.policy(max_tool_retries=most)
-    workshop.session.trust()  # or it could only narrow
+    trust(workshop.session)  # or it could only narrow
     workshop.execute(step("a", "fails.run", {"log": "log"}, on_failure="retry"))
     assert workshop.log() == runs
 
@@ -298,7 +299,7 @@ def test_the_steps_of_a_workflow_that_is_a_step_are_judged_before_anything_runs(
     workshop.text("skills/inner.yaml", inner)
     workshop.text("skills/outer.yaml", outer)
     workshop.policy(denied_capabilities=["drive.*"])
-    workshop.session.trust()
+    trust(workshop.session)
     steps = (step("a", "echo.run"), step("b", action="skill__outer", depends_on=["a"]))
     for dry in (True, False):
         run = workshop.execute(*steps, dry_run=dry)

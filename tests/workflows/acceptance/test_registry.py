@@ -13,6 +13,7 @@ import yaml
 
 from reyn_jupyter.workflows import workflow_library
 from reyn_jupyter.workflows.utilities.registry import UtilityRegistry, read_registry
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     NOTHING,
     SHOUT,
@@ -41,7 +42,7 @@ def candidates(workshop: Workshop, *manifests: dict[str, Any]) -> None:
         others = {key: value for key, value in fields.items() if key != "name"}
         name = fields.get("name", f"tool-{number}")
         workshop.write(name, folder=f"folder-{number}", **{"capabilities": ["c.d"], **others})
-    workshop.session.trust()
+    trust(workshop.session)
 
 
 # A new folder is resolvable and runnable with no other change
@@ -89,7 +90,7 @@ def test_an_edited_manifest_is_seen_at_the_next_use(workshop: Workshop) -> None:
     (place / "tool.yaml").write_text(
         yaml.safe_dump(manifest_of("changing", version="1.1.0", capabilities=["new.run"]))
     )
-    workshop.session.trust()
+    trust(workshop.session)
     assert chosen(workshop, "changing.run") is None
     assert chosen(workshop, "new.run") == "changing@1.1.0"
 
@@ -227,7 +228,7 @@ def test_a_utility_runs_in_the_version_that_its_name_says(workshop: Workshop) ->
         workshop.write(
             "two", gives(f'"{version}" and {{"version": "{version}"}}'), folder=version, version=version
         )
-    workshop.session.trust()
+    trust(workshop.session)
     assert workshop.call("two").value == {"version": "2.0.0"}
     assert workshop.call("two@1.0.0").value == {"version": "1.0.0"}
 

@@ -9,6 +9,7 @@ import pytest
 
 from reyn_jupyter.models.base import ErrorKind, ModelError
 from reyn_jupyter.models.scripted import ScriptedModel
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     ECHO,
     FAILS_ONCE,
@@ -182,7 +183,7 @@ def test_rules_are_data_that_a_workspace_adds_to_under_trust(workshop: Workshop)
     )
     workshop.text("tools/rules.yaml", file)
     assert capabilities(workshop.route("Get ticket #42")) == []
-    workshop.session.trust()
+    trust(workshop.session)
     plan = workshop.route("Get ticket #42")
     assert capabilities(plan) == ["ticket.fetch"]
     assert inputs_of(plan, "ticket.fetch") == {"ticket": "42", "queue": "main"}
@@ -192,7 +193,7 @@ def test_a_rule_says_what_a_failure_of_its_step_means(workshop: Workshop) -> Non
     workshop.write("once", FAILS_ONCE, input_schema=opened(log=LOG), idempotency="safe")
     again = {**rule("note", "note it", "once.run", log="log"), "on_failure": "retry"}
     workshop.text("tools/rules.yaml", rules_file(again, rule("list", "list it", "once.run", log="list")))
-    workshop.session.trust()
+    trust(workshop.session)
     (listed,) = workshop.route("list it")["steps"]
     assert listed["on_failure"] == "fail"
     run = workshop.execute(*workshop.route("note it")["steps"])
@@ -208,14 +209,14 @@ def test_rules_that_are_none_are_a_problem_and_those_of_the_package_hold(worksho
     for text in ("rules: [{name: x}]", "rules: 7", "- a\n: b", "rules: [{name: x, pattern: '(', capability: a.b}]",
                  rules_file({**rule("x", "x", "a.b"), "shell": "touch pwn"})):  # fmt: skip
         workshop.text("tools/rules.yaml", text)
-        workshop.session.trust()
+        trust(workshop.session)
         assert capabilities(workshop.route(VIDEO)) == ["youtube.download"], text
         assert "rules.yaml" in "\n".join(workshop.session.problems), text
 
 
 def test_a_rule_that_would_take_for_ever_takes_no_time(workshop: Workshop) -> None:
     workshop.text("tools/rules.yaml", rules_file(rule("slow", r"(a+)+$", "a.b")))
-    workshop.session.trust()
+    trust(workshop.session)
     assert capabilities(workshop.route("a" * 50_000 + "!")) in ([], ["a.b"])
 
 

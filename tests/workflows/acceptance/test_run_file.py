@@ -14,6 +14,7 @@ import pytest
 
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.processes import is_gone, started
+from tests.support.trusting import trust
 from tests.support.waiting import clock_of, until
 from tests.workflows.acceptance.test_utilities import ARTIFACT, alive
 from tests.workflows.acceptance.workshop import (
@@ -67,7 +68,7 @@ def bench(workshop: Workshop) -> Workshop:
     workshop.write("logs", LOGS, input_schema=opened(log=LOG))
     for name in ("safe", "unsafe"):
         workshop.write(f"{name}-waits", WAITS, input_schema=opened(log=LOG), idempotency=name)
-    workshop.session.trust()
+    trust(workshop.session)
     return workshop
 
 
@@ -234,7 +235,7 @@ def test_a_failed_run_goes_on_from_its_last_good_step(bench: Workshop) -> None:
     failed = bench.execute(*steps)
     assert failed["status"] == "execution_failed"
     (place / "main.py").write_text(ECHO)
-    bench.session.trust()
+    trust(bench.session)
     run = bench.execute(*steps, resume=failed["run_id"])
     assert run["status"] == "executed" and bench.log() == 1
 
@@ -250,7 +251,7 @@ def test_a_step_whose_utility_changed_is_run_again(bench: Workshop) -> None:
     steps = [step("a", "logs.run", {"log": "log"}), step("b", "fails.run", depends_on=["a"])]
     failed = bench.execute(*steps)
     (bench.root / "tools" / "logs" / "main.py").write_text(LOGS + "# another\n")
-    bench.session.trust()
+    trust(bench.session)
     bench.execute(*steps, resume=failed["run_id"])
     assert bench.log() == 2
 
@@ -303,7 +304,7 @@ def test_a_step_that_made_a_folder_is_run_again_only_where_something_in_it_is_no
 def kept(bench: Workshop, *steps: Json) -> Json:
     """Keep steps as a workflow, and return the step that runs it."""
     bench.text("skills/inner.yaml", workflow_file("inner", *steps, outputs={}, takes={}))
-    bench.session.trust()
+    trust(bench.session)
     return step("w", action="skill__inner")
 
 
@@ -313,7 +314,7 @@ def test_a_workflow_that_failed_as_a_step_goes_on_from_its_own_last_good_step(be
     failed = bench.execute(inner, step("z", "echo.run", depends_on=["w"]))
     assert statuses(failed) == {"w": FAILED, "z": PENDING} and bench.log() == 1
     (place / "main.py").write_text(ECHO)
-    bench.session.trust()
+    trust(bench.session)
     run = bench.execute(inner, step("z", "echo.run", depends_on=["w"]), resume=failed["run_id"])
     assert run["status"] == "executed" and bench.log() == 1
 
@@ -403,7 +404,7 @@ def test_a_workflow_as_a_step_that_never_began_is_run_on_resume(bench: Workshop)
     failed = bench.execute(inner)
     assert statuses(failed) == {"w": FAILED} and bench.log() == 0
     bench.add("late", ECHO)
-    bench.session.trust()
+    trust(bench.session)
     assert bench.execute(inner, resume=failed["run_id"])["status"] == "executed" and bench.log() == 1
 
 

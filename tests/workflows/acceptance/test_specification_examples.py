@@ -9,6 +9,7 @@ import time
 import pytest
 
 from reyn_jupyter.models.scripted import ScriptedModel
+from tests.support.trusting import trust
 from tests.workflows.acceptance.test_utilities import alive
 from tests.workflows.acceptance.workshop import (
     DONE,
@@ -68,7 +69,7 @@ def test_three_stable_beats_experimental_and_versions_are_numbers(
 ) -> None:
     workshop.write("first", capabilities=["c.d"], **first)
     workshop.write("second", capabilities=["c.d"], **second)
-    workshop.session.trust()
+    trust(workshop.session)
     assert workshop.cover(step("a", "c.d"))["plan"]["steps"][0]["tool"] == best
 
 
@@ -85,7 +86,7 @@ def test_five_a_utility_that_sleeps_beyond_the_limit(workshop: Workshop) -> None
     mark = f"five-{secrets.token_hex(8)}"
     workshop.write("sleeps", SLEEPS)
     workshop.write("echo", ECHO)
-    workshop.session.trust()
+    trust(workshop.session)
     workshop.policy(max_run_seconds=2)
     began = time.monotonic()
     run = workshop.execute(step("a", "sleeps.run", {"mark": mark}), step("b", "echo.run", depends_on=["a"]))

@@ -12,6 +12,7 @@ import psutil
 import pytest
 import yaml
 
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     ECHO,
     READ,
@@ -116,7 +117,7 @@ def test_a_program_that_is_declared_as_a_command_is_an_entry_point(workshop: Wor
     entry = {"type": "shell", "command": "cat"}
     manifest = manifest_of("cat", entrypoint=entry, dependencies=[{"command": "cat"}])
     (place / "tool.yaml").write_text(yaml.safe_dump(manifest))
-    workshop.session.trust()
+    trust(workshop.session)
     assert workshop.call("cat", n=1).value == {"n": 1}
 
 
@@ -157,7 +158,7 @@ def test_inputs_that_do_not_fit_are_refused_before_the_run(
     schema = closed(n={"type": "number", "maximum": 10}, word={"enum": ["a", "b"]}, required=["n"])
     place = workshop.add("strict", gives('{"ran": True}'), input_schema=schema)
     (place / "main.py").write_text("raise SystemExit('it ran')")
-    workshop.session.trust()
+    trust(workshop.session)
     result = workshop.call("strict", **inputs)
     assert result.code == "validation" and "it ran" not in problems_of(result)
 
@@ -279,7 +280,7 @@ def test_it_sees_nothing_of_the_workspace_but_its_own_folder(workshop: Workshop)
         gives('{"notes": read(inputs["notes"]), "own": read(Path(__file__).with_name("own.txt"))}', body),
     )
     (place / "own.txt").write_text("mine")
-    workshop.session.trust()
+    trust(workshop.session)
     assert workshop.call("looks", notes=str(workshop.root / "notes.txt")).value == {
         "notes": None,
         "own": "mine",

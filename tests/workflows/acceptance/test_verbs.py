@@ -10,6 +10,7 @@ import pytest
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.render import to_text, view
 from reyn_jupyter.workflows.planning.plan import read_plan
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     ECHO,
     FAILS,
@@ -158,7 +159,7 @@ def test_a_dispatch_with_a_gap_runs_nothing_and_says_what_is_missing(ready: Note
 
 def test_a_dispatch_that_fails_says_what_was_done_and_what_is_missing(ready: Notebook) -> None:
     (ready.workshop.root / "tools" / "drive-upload-stand-in" / "main.py").write_text(FAILS)
-    ready.workshop.session.trust()
+    trust(ready.workshop.session)
     said = ready.say(f'%reyn dispatch "{REQUEST}"')
     assert "step-1 youtube.download" in said and "step-2 drive.upload" in said
     assert "the pipe is broken" in said and "execution failed" in said
@@ -177,7 +178,7 @@ def test_a_dispatch_plans_the_rest_with_a_model_and_without_it_where_told(notebo
 def test_logs_of_utilities_are_seen(ready: Notebook) -> None:
     main = ready.workshop.root / "tools" / "youtube-download-stand-in" / "main.py"
     main.write_text("import sys\nprint('42 % of it', file=sys.stderr)\n" + main.read_text())
-    ready.workshop.session.trust()
+    trust(ready.workshop.session)
     assert "42 % of it" in ready.say(f'%reyn dispatch "{REQUEST}"')
 
 
@@ -186,7 +187,7 @@ def test_each_line_of_a_log_stands_with_its_step_at_the_end(ready: Notebook) -> 
     main.write_text(
         "import sys\nfor at in range(30):\n    print('line', at, file=sys.stderr)\n" + main.read_text()
     )
-    ready.workshop.session.trust()
+    trust(ready.workshop.session)
     said = ready.say(f'%reyn dispatch "{REQUEST}"')
     assert [at for at in range(30) if f"line {at}" not in said] == []
     first, second = ready.workshop.run_file()["steps"]
@@ -243,10 +244,10 @@ def test_the_last_run_goes_on_without_its_id(ready: Notebook) -> None:
     program = ready.workshop.root / "tools" / "drive-upload-stand-in" / "main.py"
     works = program.read_text()
     program.write_text(FAILS)
-    ready.workshop.session.trust()
+    trust(ready.workshop.session)
     ready.say(f'%reyn dispatch "{REQUEST}"')
     program.write_text(works)
-    ready.workshop.session.trust()
+    trust(ready.workshop.session)
     assert "[executed]" in ready.say("%reyn dispatch --resume last")
     (run,) = ready.workshop.run_files()
     assert run.stem in ready.say(f"%reyn dispatch --resume {run.stem}")
@@ -272,7 +273,7 @@ def test_what_a_gap_proposes_is_scaffolded_so_that_it_closes_the_gap(notebook: N
             ]
         },
     )
-    notebook.workshop.session.trust()
+    trust(notebook.workshop.session)
     assert "no_capability_match" in notebook.say('%reyn plan "words of notes.md"')
     assert "it ran once" in notebook.say("%reyn scaffold words.count")
     assert "[complete]" in notebook.say('%reyn plan "words of notes.md"')

@@ -12,6 +12,7 @@ import yaml
 from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.sessions import current
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (
     ECHO,
     FAILS,
@@ -45,7 +46,7 @@ def bench(workshop: Workshop) -> Workshop:
     workshop.write("shout", SHOUT, input_schema=closed(text=TEXT), output_schema=closed(text=TEXT))
     workshop.write("echo", ECHO)
     workshop.text("skills/twice.yaml", TWICE)
-    workshop.session.trust()
+    trust(workshop.session)
     return workshop
 
 
@@ -92,7 +93,7 @@ def test_a_model_invokes_it(bench: Workshop) -> None:
 
 def test_a_workflow_that_fails_is_a_failed_call_that_names_the_step(bench: Workshop) -> None:
     (bench.root / "tools" / "shout" / "main.py").write_text(FAILS)
-    bench.session.trust()
+    trust(bench.session)
     result = bench.skill("twice", text="hey")
     assert result.code == "tool_failed" and "up" in problems_of(result)
 
@@ -112,7 +113,7 @@ def test_a_workflow_calls_a_workflow_and_a_circle_ends(bench: Workshop) -> None:
     bench.text("skills/outer.yaml", outer)
     circle = workflow_file("circle", step("a", action="skill__circle", inputs={}), outputs={}, takes={})
     bench.text("skills/circle.yaml", circle)
-    bench.session.trust()
+    trust(bench.session)
     done = bench.skill("outer", text="hey")
     assert done.value == {"result": "HEY"}
     assert done.trace is not None
@@ -137,7 +138,7 @@ BROKEN: dict[str, Any] = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_workflow_is_a_problem_and_hides_no_other(bench: Workshop, what: str) -> None:
     bench.text("skills/broken.yaml", BROKEN[what])
-    bench.session.trust()
+    trust(bench.session)
     assert bench.skill("twice", text="hey").value == {"result": "HEY"}
     assert "skills/broken.yaml" in "\n".join(bench.session.problems)
     assert [*bench.root.rglob("pwn")] == []
@@ -158,7 +159,7 @@ def made(notebook: Notebook) -> Notebook:
     workshop = notebook.workshop
     workshop.write("makes", gives('{"rows": [{"id": "unusual-4711"}], "text": inputs["text"][::-1]}'))
     workshop.write("echo", ECHO)
-    workshop.session.trust()
+    trust(workshop.session)
     return notebook
 
 
@@ -191,7 +192,7 @@ def test_what_stood_in_the_request_becomes_an_input(made: Notebook) -> None:
 
 def test_calls_that_failed_and_catalog_lookups_are_no_steps(made: Notebook) -> None:
     made.workshop.write("fails", FAILS)
-    made.workshop.session.trust()
+    trust(made.workshop.session)
     made.workshop.turn(call("list_actions"), utility_call("fails"), utility_call("echo", n=1))
     assert [each["action"] for each in saved(made, "works")["steps"]] == ["utility__echo"]
 

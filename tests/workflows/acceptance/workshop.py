@@ -23,6 +23,7 @@ from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.result_objects import Result
 from tests.security.security_support import invoke
+from tests.support.trusting import trust
 
 Json = dict[str, Any]
 
@@ -270,7 +271,7 @@ class Workshop:
     def add(self, name: str, program: str = ECHO, **fields: Any) -> Path:
         """Write a utility, and trust it."""
         place = self.write(name, program, **fields)
-        self.session.trust()
+        trust(self.session)
         return place
 
     def text(self, path: str, text: str | Mapping[str, Any]) -> Path:

@@ -32,6 +32,7 @@ from reyn_jupyter.workflows.workflow_error import WorkflowError
 from tests.support.courier import PageServer
 from tests.support.dask_clusters import Cluster, local_client, workers_of
 from tests.support.processes import is_gone
+from tests.support.trusting import trust
 from tests.support.waiting import until
 from tests.workflows.acceptance.workshop import (
     TEXT,
@@ -111,7 +112,7 @@ def bench(workshop: Workshop) -> Workshop:
     workshop.write("makes", MAKES, input_schema=closed(text=TEXT), output_schema=opened(file=MADE))
     workshop.write("reads", READS, input_schema=closed(file=FILE))
     workshop.text("skills/shout-file.yaml", SHOUT_FILE)
-    workshop.session.trust()
+    trust(workshop.session)
     return workshop
 
 
@@ -218,7 +219,7 @@ def test_what_writes_in_the_workspace_needs_a_secret_or_is_an_action_runs_here(w
         bench.write("writes", WHERE, input_schema=closed(out=FOLDER))
         bench.write("secret", WHERE, dependencies=[{"secret": "SEED_TOKEN"}])
         bench.text("note.txt", "a note")
-        bench.session.trust()
+        trust(bench.session)
         steps = (
             step("away", "where.run"),
             step("writes", "writes.run", {"out": "out"}),
@@ -341,7 +342,7 @@ def test_an_interrupt_ends_what_workers_run_and_keeps_what_was_done(
     add_asking(bench, site)
     bench.text("skills/ask.yaml", workflow_file("ask", step("a", "asks.run", {"url": "request.inputs.url"}),
                outputs={"got": "steps.a.outputs.got"}, takes={"url": TEXT}))  # fmt: skip
-    bench.session.trust()
+    trust(bench.session)
     inputs: list[Json] = [{"nothing": 1}, *({"url": site.url("/", "localhost")} for _ in range(5))]
     busy: list[int] = []
 

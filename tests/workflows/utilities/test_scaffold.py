@@ -67,9 +67,8 @@ async def test_what_is_scaffolded_runs_and_serves_its_capability(tmp_path: Path,
     assert sorted(made.files) == sorted(path.name for path in made.utility.folder.iterdir())
     assert not list(tmp_path.rglob("pwn"))
 
-    kept = StateFolder(tmp_path, tmp_path / "kept")
-    trust = Trust(kept)
-    trust_utility(trust, kept, made.utility)
+    trust = Trust(StateFolder(tmp_path, tmp_path / "kept"))
+    trust_utility(trust, made.utility)
     registry = read_registry(utility_folders(tmp_path), is_trusted=trusted_utilities(trust.hashes()))
     assert not registry.problems
     chosen = rank(registry, "tg.scrape").chosen
