@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 from reyn_jupyter.catalog.action import PartialPreview
 from reyn_jupyter.catalog.action_face import FaceChange
-from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.outputs.byte_source import AROUND
+from reyn_jupyter.support.network.hosts import read_host_pattern
 from reyn_jupyter.support.sanitize import printable, printable_path
 from reyn_jupyter.support.secrets import Redactor
 from reyn_jupyter.support.text import count
@@ -84,7 +85,7 @@ def question_detail(
         origins: where strangers' texts came from that the model has read, and that may have asked for the call.
     """
     withheld: list[str] = []
-    targets = "\n".join(_one_line(str(each)) for each in effects)
+    targets = "\n".join(_one_line(_shown(each)) for each in effects)
     targets = _bounded(targets or "run (its effects are not known in advance)", "targets", withheld)
     if isinstance(preview, PartialPreview):
         withheld.append(preview.missing)
@@ -130,6 +131,15 @@ def _origin_lines(origins: Sequence[str], redactor: Redactor) -> Iterator[Detail
             yield from _split("text", [redactor.text(origin)])
         if len(origins) > _MOST_ORIGINS:
             yield DetailLine("note", f"and {len(origins) - _MOST_ORIGINS:,} earlier ones.")
+
+
+def _shown(effect: Effect | str) -> str:
+    """Return an effect as a line; a host without a port with the ports that it stands for."""
+    if not isinstance(effect, Effect) or effect.kind is not EffectKind.NETWORK:
+        return str(effect)
+    if read_host_pattern(effect.target).host.port is None:
+        return f"{effect} (ports 80 and 443)"
+    return str(effect)
 
 
 def _one_line(text: str) -> str:
