@@ -65,6 +65,8 @@ _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.CALL_AS_TEXT: ("! wrote a call as text", "warn"),
     RunOutcome.RAN_ON: ("! ran on until the limit of tokens", "warn"),
     RunOutcome.NO_ANSWER: ("! gave no answer", "warn"),
+    RunOutcome.NEAREST_PASSAGE: ("nearest passages", "info"),
+    RunOutcome.ASKED_BACK: ("? asked back", "info"),
     RunOutcome.DECLINED: ("– declined", "muted"),
     RunOutcome.DENIED: ("⊘ denied", "warn"),
     RunOutcome.LIMIT: ("◼ stopped at a limit", "warn"),
