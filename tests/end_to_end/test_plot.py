@@ -116,3 +116,18 @@ def test_what_has_no_meaning_or_no_axes_is_declined_and_nothing_is_drawn(
 ) -> None:
     trace, charts = asked(session, prompt)
     assert charts == [] and trace.answer is not None and trace.answer.startswith(DECLINE)
+
+
+def test_the_answer_and_the_title_of_a_chart_name_the_filter_and_what_is_drawn(session: Session) -> None:
+    cases = {
+        "plot amount per month for product c in orders": "amount by day (month), where product = 'c'",
+        "plot amount by product in orders where region is North": "amount by product, where region = 'North'",
+        "plot total amount by product after 2026-01-31 in orders": "sum of amount by product, where CAST(day",
+    }
+    wrong = []
+    for prompt, expected in cases.items():
+        trace, _ = asked(session, prompt)
+        record: Any = trace.parts[1].json if trace.parts else {"title": ""}
+        if expected not in str(trace.answer) or expected not in record["title"]:
+            wrong.append((prompt, trace.answer, record["title"]))
+    assert wrong == []

@@ -89,6 +89,16 @@ def _item_before(pieces: list[str], end: int) -> str:
 def _plain(text: str) -> str:
     """SQL on one line, short, without quotes around plain names and brackets around all of it."""
     text = re.sub(r'"(\w[^"]*)"', r"\1", " ".join(text.split()))
-    while text.startswith("(") and text.endswith(")") and "(" not in text[1:-1] and ")" not in text[1:-1]:
+    while text.startswith("(") and _closing(text) == len(text) - 1:
         text = text[1:-1].strip()
     return shorten(text, _LONGEST)
+
+
+def _closing(text: str) -> int:
+    """Return where the bracket that opens a text is closed; brackets inside of quotes count, which only keeps them."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return at
+    return -1

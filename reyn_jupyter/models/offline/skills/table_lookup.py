@@ -517,13 +517,16 @@ def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
         first, *rest = [(name, cell(given)) for name, given in rows[0].items()] or [("", "")]
         said = "".join(f", {name} {given}" for name, given in rest)
         return f"From {labels}{where}: **{first[1]}** ({first[0]}){said}."
-    return f"{_heading(asked, on, labels, where, found)}:\n\n{table(rows, found.total, cut=found.cut)}"
+    heading = _heading(asked, on, labels, where, found)
+    if heading.startswith(f"{found.total} rows") and found.total > ROWS:  # the heading counts them
+        return f"{heading}:\n\n{table(rows[:ROWS])}\n\nThe first {ROWS} are shown."
+    return f"{heading}:\n\n{table(rows, found.total, cut=found.cut)}"
 
 
 def _heading(asked: TableQuery, on: TableSchema, labels: str, where: str, found: Records) -> str:
     """How a question with several rows as its answer was understood, in one line."""
     whole = found.total > 1 and not (asked.outputs or asked.limit or asked.last or asked.extreme)
-    rows = f"{found.total:,} rows" if whole and not found.cut else "Rows"
+    rows = f"{found.total} rows" if whole and not found.cut else "Rows"
     said = asked.title or " and ".join(output.label for output in asked.outputs) or rows
     by = (
         f" by {' and '.join(output.label for output in asked.groups)}"
