@@ -7,15 +7,19 @@ made in a process of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from reyn_jupyter.backends.charts.chart_columns import frame_zones
 from reyn_jupyter.backends.charts.chart_layout import lay_out
-from reyn_jupyter.backends.charts.chart_query import ChartRows, compute
+from reyn_jupyter.backends.charts.chart_query import NO_FACTS, ChartRows, compute
 from reyn_jupyter.backends.charts.chart_request import ARGUMENTS, ChartError, read_request
 from reyn_jupyter.backends.charts.chart_result import ChartResult
+from reyn_jupyter.backends.charts.query_facts import query_facts
 from reyn_jupyter.backends.charts.renderer import SECONDS, chart_child, render, why_not
 from reyn_jupyter.backends.charts.source_code import query_lines, source_lines
 from reyn_jupyter.backends.sql.sql_query import FILE_KINDS, MEMORY, SqlError
+from reyn_jupyter.backends.sql.sql_scans import quoted
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
 from reyn_jupyter.categories.table import (
     SourcedQuery,
@@ -27,6 +31,7 @@ from reyn_jupyter.categories.table import (
     with_named_sources,
 )
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.reference_resolver import find_variable
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.text import enumerate_words
 
@@ -113,6 +118,18 @@ def _plan(args: Arguments, context: ToolContext) -> dict[str, str]:
     return plan_files({"sources": _sources(args)[1]}, context)
 
 
+async def _zones(sources: Mapping[str, Any], context: ToolContext) -> dict[str, str]:
+    """Return the time zones of the columns of the variable that is drawn, so that days and months are its own.
+
+    A frame with two columns of one name, and zones that are fixed offsets, stay in UTC, as the axis then says.
+    """
+    [given] = sources.values()
+    name = given.removeprefix("@") if isinstance(given, str) else ""
+    if not name.isidentifier():
+        return {}
+    return await context.services.main_thread(lambda: frame_zones(find_variable(name, context)))
+
+
 async def _draw(args: Arguments, context: ToolContext, seconds: float) -> ChartResult:
     if (missing := why_not()) is not None:
         raise ActionError(f"{missing[:1].upper()}{missing[1:]}")
@@ -122,10 +139,17 @@ async def _draw(args: Arguments, context: ToolContext, seconds: float) -> ChartR
     # The statement of the call by itself: around it, half of one could become another.
     read = str(args["sql"]) if "sql" in args else f"FROM {source}"
     asked = SourcedQuery(sources, read, ALL_ROWS, seconds)
+    facts = query_facts(str(args["sql"])) if "sql" in args else NO_FACTS
+    zones = await _zones(sources, context) if DATA in args else {}
+    if zones:
+        local = ", ".join(
+            f"timezone('{zone}', {quoted(name)}) AS {quoted(name)}" for name, zone in zones.items()
+        )
+        source = f"(SELECT * REPLACE ({local}) FROM {source}) AS given"  # noqa: S608 - quoted names and known zones
 
     def work(run: Any) -> ChartRows:
         child.start()  # it gets ready while the rows are computed
-        return compute(request, source, run)
+        return compute(request, source, run, facts, zones)
 
     try:
         rows, masked = await run_over_sources(asked, context, work)

@@ -45,7 +45,7 @@ from reyn_jupyter.runtime.record.events import (
     RequestSent,
     RunEnded,
 )
-from reyn_jupyter.runtime.record.run_outcome import DECLINES
+from reyn_jupyter.runtime.record.run_outcome import KNOWN_ENDS
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support.encoding import clean, clip
@@ -263,7 +263,7 @@ class RouterLoop:
         finish = reply.raw.finish_reason
         if finish == "length":
             state.notes.append(CUT_OFF)
-        elif finish not in ("stop", *DECLINES):
+        elif finish not in KNOWN_ENDS:
             state.notes.append(
                 f"the provider ended the reply for the reason {finish!r:.80}; it may be incomplete"
             )

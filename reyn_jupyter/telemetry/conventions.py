@@ -79,7 +79,7 @@ _OF_AGENTS = frozenset(
     }
 )
 # Reasons to finish whose name in the conventions' schema of messages is another one than OpenAI's.
-_FINISH = {"tool_calls": "tool_call", "function_call": "tool_call"}
+_FINISH = {"nearest": "stop", "tool_calls": "tool_call", "function_call": "tool_call"}
 _UNKNOWN = "unknown"
 _LARGEST = 2**63  # whole numbers of spans have 64 bits
 _NAME = re.compile(r"[\w.-]{1,128}")

@@ -106,18 +106,85 @@ async def test_a_stored_result_a_file_and_a_query_are_drawn_alike(notebook: Note
     }
 
 
+def countries() -> pd.DataFrame:
+    rows = [("Germany", 2002, 78.7), ("Germany", 2007, 79.4), ("France", 2002, 79.6), ("France", 2007, 80.7)]
+    return pd.DataFrame(rows, columns=["country", "year", "life"])
+
+
+async def draw_query(notebook: Notebook, sql: str, **given: Any) -> ChartResult:
+    notebook.names["gap"] = countries()
+    arguments = {"sql": sql, "sources": {"gap": "gap"}, "mark": "bar", "x": "year"} | given
+    chart = await notebook.caller(categories).call("draw", **arguments)
+    assert isinstance(chart, ChartResult)
+    return chart
+
+
+async def test_the_title_and_the_words_name_every_filter_and_the_aggregate(notebook: Notebook) -> None:
+    germany, france = (
+        "SELECT * FROM gap WHERE country = 'Germany'",
+        "SELECT * FROM gap WHERE country = 'France'",
+    )
+    mean = {"field": "life", "aggregate": "mean"}
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        (germany, {"y": "life"}, "life by year, where country = 'Germany'"),
+        (germany, {"y": "life", "title": "Life"}, "Life, where country = 'Germany'"),
+        ('SELECT * FROM gap WHERE "year" > 1990', {"y": mean}, "mean of life by year, where year > 1990"),
+        (
+            f"WITH g AS ({france}) SELECT * FROM g LIMIT 1",
+            {"y": "life"},
+            "life by year, where country = 'France', the first 1 rows",
+        ),
+        (
+            "SELECT year, avg(life) AS v FROM gap GROUP BY year HAVING avg(life) > 1",
+            {"y": "v"},
+            "v (avg(life)) by year, where avg(life) > 1",
+        ),
+        (f"{france} -- WHERE no\n", {"y": "life"}, "life by year, where country = 'France'"),
+        ("SELECT * FROM gap", {"y": {"field": "life", "aggregate": "max"}}, "max of life by year"),
+    ]
+    wrong = []
+    for sql, given, expected in cases:
+        chart = await draw_query(notebook, sql, **given)
+        if chart.title != expected or f"Bar chart: {expected}, " not in chart.words:
+            wrong.append((expected, chart.title, chart.words))
+    assert wrong == []
+
+
+async def test_without_an_aggregate_one_value_is_drawn_as_it_is_and_of_several_the_mean(
+    notebook: Notebook,
+) -> None:
+    alone = await draw_query(notebook, "SELECT * FROM gap WHERE country = 'France'", y="life")
+    assert values(alone, "x", "y") == [("2002", 79.6), ("2007", 80.7)] and "mean" not in alone.words
+    several = await draw_frame(notebook, countries(), x="year", y="life")
+    assert dict(values(several, "x", "y"))["2002"] == pytest.approx(79.15)
+    assert several.title == "mean of life by year"
+    assert "no aggregate is named, so the mean of each group is drawn" in several.words
+
+
+async def test_years_and_numbers_of_rows_are_put_together_only_if_the_call_says_how(
+    notebook: Notebook,
+) -> None:
+    frame = pd.DataFrame({"name": ["a", "a", "b"], "year": [1, 2, 3], "order_id": [1, 2, 3]})
+    for name in ("year", "order_id"):
+        with pytest.raises(ActionError, match="looks like a year"):
+            await draw_frame(notebook, frame, x="name", y=name)
+    chart = await draw_frame(notebook, frame, x="name", y={"field": "year", "aggregate": "max"})
+    assert chart.title == "max of year by name"
+
+
 async def test_categories_come_largest_first_and_missing_values_last_or_named(notebook: Notebook) -> None:
-    chart = await draw(notebook, x="region", y="amount")
+    total = {"field": "amount", "aggregate": "sum"}
+    chart = await draw(notebook, x="region", y=total)
     assert dict(values(chart, "x", "y")) == {"North": 550, "South": 310, "East": 240, "(missing)": 700}
     assert chart.spec["encoding"]["x"]["scale"]["domain"] == ["(missing)", "North", "South", "East"]
-    turned = await draw(notebook, x={"field": "region", "sort": "ascending"}, y="amount")
+    turned = await draw(notebook, x={"field": "region", "sort": "ascending"}, y=total)
     assert turned.spec["encoding"]["x"]["scale"]["domain"] == ["East", "North", "South", "(missing)"]
 
 
 async def test_a_group_without_a_value_is_missing_and_no_bar_of_zero(notebook: Notebook) -> None:
     frame = pd.DataFrame({"region": ["East", "West", "West"], "amount": [math.nan, 2.0, 3.0]})
     chart = await draw_frame(notebook, frame, x="region", y="amount")
-    assert dict(values(chart, "x", "y")) == {"East": None, "West": 5}
+    assert dict(values(chart, "x", "y")) == {"East": None, "West": 2.5}
     assert ("East", "missing") in StoredTable.rows(chart)
 
 
@@ -142,7 +209,7 @@ class StoredTable:
             {"mark": "area", **MONTHLY, "color": "product"},
             "Area chart: sum of amount by day (month) and product",
         ),
-        ({"y": "region", "x": "amount"}, "Bar chart: sum of amount by region, 4 bars"),
+        ({"y": "region", "x": "amount"}, "Bar chart: mean of amount by region, 4 bars"),
         (
             {"x": "product", "y": {"field": "amount", "aggregate": "mean"}, "color": "region"},
             "Bar chart: mean of",
@@ -374,7 +441,7 @@ async def test_dates_at_the_ends_of_time_with_zones_as_text_and_as_dates(noteboo
     assert len(values(await draw_frame(notebook, pd.DataFrame({"t": ends}), x="t"), "x")) == 2
     zoned = pd.to_datetime(["2026-01-01 00:30"]).tz_localize("Europe/Berlin")
     chart = await draw_frame(notebook, pd.DataFrame({"t": zoned}), x={"field": "t", "time_unit": "day"})
-    assert values(chart, "x") == [("2025-12-31",)] and "t (UTC) (day)" in chart.words
+    assert values(chart, "x") == [("2026-01-01",)] and "t (Europe/Berlin) (day)" in chart.words
     texts = pd.DataFrame({"t": ["2026-01-03", "2026-01-09", "soon", None]})
     chart = await draw_frame(notebook, texts, x={"field": "t", "time_unit": "month"})
     assert values(chart, "x", "y") == [("Jan 2026", 2)]

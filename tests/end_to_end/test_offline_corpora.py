@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,7 @@ def test_a_question_about_documents_gets_passages_with_their_places(
     assert names(trace) == ["rag_corpus__desk"]
     assert "`hours.md`, lines 1 to 3 · Hours" in trace.answer and "The desk opens at nine." in trace.answer
     assert "whether it answers it or not" in trace.answer
+    assert trace.outcome is RunOutcome.NEAREST_PASSAGE
 
 
 def test_long_passages_are_quoted_from_where_they_are_stored(desk: reyn.Session) -> None:

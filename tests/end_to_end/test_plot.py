@@ -48,8 +48,8 @@ def drawn(trace: Trace) -> list[tuple[Any, ...]]:
     return [tuple(row[key] for key in sorted(row)) for row in record["spec"]["data"]["values"]]
 
 
-def test_the_amount_per_month_is_three_bars(session: Session) -> None:
-    trace, _ = asked(session, "plot amount per month in orders")
+def test_the_total_amount_per_month_is_three_bars(session: Session) -> None:
+    trace, _ = asked(session, "plot total amount per month in orders")
     assert drawn(trace) == [("Jan 2026", 510), ("Feb 2026", 1050), ("Mar 2026", 240)]
     assert trace.answer is not None and "sum of amount by day (month), 3 bars" in trace.answer
     shown = view(trace)
@@ -72,7 +72,7 @@ def test_the_amount_per_month_is_three_bars(session: Session) -> None:
         ("plot amount vs units in orders", {"mark": "point", "x": "units", "y": "amount"}),
         (
             "plot region against amount in orders",
-            {"mark": "bar", "x": "region", "y": {"field": "amount", "aggregate": "sum"}},
+            {"mark": "bar", "x": "region", "y": "amount"},
         ),
         (
             "plot number of orders per region in orders",
@@ -116,3 +116,18 @@ def test_what_has_no_meaning_or_no_axes_is_declined_and_nothing_is_drawn(
 ) -> None:
     trace, charts = asked(session, prompt)
     assert charts == [] and trace.answer is not None and trace.answer.startswith(DECLINE)
+
+
+def test_the_answer_and_the_title_of_a_chart_name_the_filter_and_what_is_drawn(session: Session) -> None:
+    cases = {
+        "plot amount per month for product c in orders": "amount by day (month), where product = 'c'",
+        "plot amount by product in orders where region is North": "amount by product, where region = 'North'",
+        "plot total amount by product after 2026-01-31 in orders": "sum of amount by product, where CAST(day",
+    }
+    wrong = []
+    for prompt, expected in cases.items():
+        trace, _ = asked(session, prompt)
+        record: Any = trace.parts[1].json if trace.parts else {"title": ""}
+        if expected not in str(trace.answer) or expected not in record["title"]:
+            wrong.append((prompt, trace.answer, record["title"]))
+    assert wrong == []

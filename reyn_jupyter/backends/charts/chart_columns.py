@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reyn_jupyter.backends.charts.chart_request import (
     Aggregate,
@@ -17,6 +18,7 @@ from reyn_jupyter.backends.charts.chart_request import (
     DataType,
     Encoding,
 )
+from reyn_jupyter.backends.object_summary import dtype_text, is_loaded_type
 from reyn_jupyter.backends.sql.sql_scans import quoted
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import did_you_mean, nearest_names, shorten
@@ -24,6 +26,7 @@ from reyn_jupyter.support.text import did_you_mean, nearest_names, shorten
 _NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM|INTERVAL)")
 _FLOATS = ("FLOAT", "DOUBLE")
 _DATES = re.compile(r"DATE|TIMESTAMP.*|DATETIME")
+_ZONE = re.compile(r"datetime64\[\w+, ([A-Za-z_]+(?:/[\w+-]+)*)\]")
 _NAMED = 20  # columns that an error names
 _LONGEST_NAME = 80
 _NUMERIC: frozenset[Aggregate] = frozenset({"sum", "mean", "median", "min", "max"})
@@ -37,7 +40,7 @@ class ChartColumn:
         name: as the rows have it.
         kind: how the channel shows it.
         sql: the expression that reads it, with infinite numbers and what is none of its kind as NULL.
-        zone: "UTC" for moments with a time zone, which are shown in it.
+        zone: the time zone that moments are shown in, if they have one: their own, or UTC.
         unit: "s" for durations, which are shown in seconds.
     """
 
@@ -81,6 +84,20 @@ def find_columns(
         kind = dict(columns)[name]
         found[channel] = _column(name, kind, encoding, channel in measures)
     return found
+
+
+def frame_zones(value: object) -> dict[str, str]:
+    """Return the time zones of the columns of a frame by their names; none if a name is there twice."""
+    if not is_loaded_type(value, "pandas", "DataFrame"):
+        return {}
+    frame: Any = value
+    labels = [label.lower() if type(label) is str else "" for label in frame.columns.tolist()]
+    zones = {}
+    for at, dtype in enumerate(frame.dtypes):
+        zone = _ZONE.fullmatch(dtype_text(dtype)) if labels[at] else None
+        if zone is not None and labels.count(labels[at]) == 1 and zone[1] != "UTC":
+            zones[frame.columns[at]] = zone[1]
+    return zones
 
 
 def column_kind(encoding: Encoding, columns: Sequence[tuple[str, str]]) -> DataType:

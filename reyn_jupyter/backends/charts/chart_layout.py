@@ -7,6 +7,7 @@ other aggregates, which cannot be put together, it is said how many are left out
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,10 @@ MOST_FACETS = 12
 MOST_MARKS = 5000
 TABLE_ROWS = 50
 _LONGEST_LABEL = 60
+_AGGREGATE_WORDS = re.compile(
+    r"(?:\b|_)(?:sum|total|average|avg|mean|median|max\w*|min\w*|count|number|share|percentage)(?:\b|_)",
+    re.IGNORECASE,
+)
 _MARKS = {
     "bar": ("Bar chart", "bar"),
     "line": ("Line chart", "point"),
@@ -204,22 +209,29 @@ class _Layout:
         )
 
     def _title(self) -> str:
-        if self._rows.request.title:
-            return self._text(self._rows.request.title)
+        """Return the title: what is drawn by what, of which rows; a given title stands for the first part."""
         by = [each.label for each in self._rows.dimensions]
-        if self._measure is None:
-            return self._text(" and ".join(reversed(by[:2])) + "".join(f" by {each}" for each in by[2:]))
-        return self._text(f"{self._measure_label()} by {' and '.join(by)}" if by else self._measure_label())
+        if self._rows.request.title:
+            said = self._rows.request.title
+        elif self._measure is None:
+            said = " and ".join(reversed(by[:2])) + "".join(f" by {each}" for each in by[2:])
+        else:
+            said = f"{self._measure_label()} by {' and '.join(by)}" if by else self._measure_label()
+        return self._text(", ".join([said, *self._rows.filters]))
 
     def _measure_label(self) -> str:
-        """Return the name of the measure: the bare column where each group is one row, or where it is not summed up."""
+        """Return the name of the measure: the bare column if each group is one row, or if it is not summed up."""
         measure = self._measure
         if measure is None:
             return ""
+        if measure.column is None or measure.aggregate in ("count", "distinct"):
+            return self._text(measure.label)
         alone = measure.default and bool((self._rows.frame["n"] <= 1).all())
-        if measure.column is not None and (alone or self._mark == "boxplot"):
-            return self._text(measure.column.encoding.title or measure.column.label)
-        return self._text(measure.label)
+        label = measure.column.encoding.title or (
+            measure.column.label if alone or self._mark == "boxplot" else measure.label
+        )
+        computed = measure.expression and not _AGGREGATE_WORDS.search(label)
+        return self._text(f"{label} ({measure.expression})" if computed else label)
 
     def _value(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         value: dict[str, Any] = {}

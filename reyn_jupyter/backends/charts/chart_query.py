@@ -7,6 +7,7 @@ put together in SQL, and said. Rows are read in three statements: the columns, t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ from reyn_jupyter.backends.charts.chart_request import (
     Encoding,
     TimeUnit,
 )
+from reyn_jupyter.backends.charts.query_facts import QueryFacts
 from reyn_jupyter.backends.sql.sql_scans import quoted
 from reyn_jupyter.support.text import count
 
@@ -51,6 +53,8 @@ _AGGREGATES: Mapping[Aggregate, str] = {
     "max": "max({0})",
 }
 
+_IDENTIFIES = re.compile(r"(?:\A|_| )(?:id|year|zip|postcode|code)\Z|[a-z](?:Id|ID|Year)\Z", re.IGNORECASE)
+NO_FACTS = QueryFacts()
 Run = Callable[[str, int], Any]
 Grouping = Literal["category", "bucket", "moment", "number", "bin"]
 
@@ -90,12 +94,18 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Measure:
-    """The channel that shows a number for each group; without a column the rows are counted."""
+    """The channel that shows a number for each group; without a column the rows are counted.
+
+    Attributes:
+        default: whether the call names no aggregate.
+        expression: how the query computes the column, if it is an aggregate there.
+    """
 
     channel: Channel
     aggregate: Aggregate
     column: ChartColumn | None
     default: bool = False
+    expression: str = ""
 
     @property
     def label(self) -> str:
@@ -123,6 +133,7 @@ class ChartRows:
             low, q1, median, q3 and high.
         total: rows in all; `notes` says which of them are not in the frame.
         sql: the statement that computes the groups, for people.
+        filters: which rows the query keeps, in words.
     """
 
     request: ChartRequest
@@ -132,6 +143,7 @@ class ChartRows:
     total: int
     notes: tuple[str, ...]
     sql: str
+    filters: tuple[str, ...] = ()
 
     def with_note(self, note: str) -> ChartRows:
         return replace(self, notes=(*self.notes, note))
@@ -140,10 +152,14 @@ class ChartRows:
         return next((each for each in self.dimensions if each.channel == channel), None)
 
 
-def compute(request: ChartRequest, source: str, run: Run) -> ChartRows:
+def compute(
+    request: ChartRequest, source: str, run: Run, facts: QueryFacts = NO_FACTS, zones: Mapping[str, str] = {}
+) -> ChartRows:
     """Compute the rows of a chart.
 
     Args:
+        facts: what the query of the source says of its rows.
+        zones: time zones of columns whose moments the source gives as their own zone has them.
         source: what stands after FROM: a quoted table, or a statement that was found to be one that reads.
         run: a statement and its limit of rows → an object with `frame` and `more`.
 
@@ -153,13 +169,29 @@ def compute(request: ChartRequest, source: str, run: Run) -> ChartRows:
     described = run(f"SELECT column_name, column_type FROM (DESCRIBE {_bare(source)})", 10_000).frame  # noqa: S608
     columns = [(str(name), str(kind)) for name, kind in described.itertuples(index=False, name=None)]
     request, measure_channel = _with_measure(request, columns)
-    found = find_columns(request, columns, {measure_channel} if measure_channel else set())
+    found = {
+        channel: replace(column, zone=zones.get(column.name, column.zone))
+        for channel, column in find_columns(
+            request, columns, {measure_channel} if measure_channel else set()
+        ).items()
+    }
     ranges = _Ranges(found, run(_ranges_sql(found, source), 1).frame.iloc[0].to_dict())
     if ranges.total == 0:
         raise ChartError("there are no rows to draw.")
     if measure_channel is None and ranges.total > MOST_POINTS:
-        return _cells(request, found, ranges, source, run)
-    return _grouped(request, measure_channel, found, ranges, source, run)
+        rows = _cells(request, found, ranges, source, run)
+    else:
+        rows = _grouped(request, measure_channel, found, ranges, source, run)
+    return with_facts(rows, facts)
+
+
+def with_facts(rows: ChartRows, facts: QueryFacts) -> ChartRows:
+    """Return the rows with what the query says of them: its filters, and how it computes the measure."""
+    measure = rows.measure
+    rows = replace(rows, filters=tuple(facts.filters))
+    if measure is None or measure.column is None:
+        return rows
+    return replace(rows, measure=replace(measure, expression=facts.aggregates.get(measure.column.name, "")))
 
 
 def _bare(source: str) -> str:
@@ -277,7 +309,29 @@ def _grouped(
             made = _dimension(request, channel, column, ranges, raw=measure is None, notes=notes)
             notes += ranges.notes(channel, left_out=made.grouping != "category")
             dimensions.append(made)
-    return _computed(request, tuple(dimensions), measure, ranges.total, notes, source, run)
+    grouped = tuple(dimensions)
+    rows = _computed(request, grouped, measure, ranges.total, notes, source, run)
+    if (
+        measure is None
+        or column is None
+        or not measure.default
+        or request.mark == "boxplot"
+        or _is_alone(rows)
+    ):
+        return rows
+    if _IDENTIFIES.search(column.name):
+        name = column.name[:80]
+        raise ChartError(
+            f"{name!r} looks like a year or a number that identifies rows, and there are several rows for a mark.",
+            f'If you want a figure of it, name it: {{"field": "{name}", "aggregate": "mean"}}.',
+        )
+    notes.append("no aggregate is named, so the mean of each group is drawn")
+    return _computed(request, grouped, replace(measure, aggregate="mean"), ranges.total, notes, source, run)
+
+
+def _is_alone(rows: ChartRows) -> bool:
+    """Return whether each group is one row, whose value is drawn as it is."""
+    return bool((rows.frame["n"] <= 1).all())
 
 
 def _cells(

@@ -71,7 +71,10 @@ def _channel_schema(description: str) -> dict[str, Any]:
         "properties": {
             "field": {**_FIELD, "description": "A column."},
             "type": {"enum": list(get_args(DataType)), "description": "Left out: by the column's data."},
-            "aggregate": {"enum": list(get_args(Aggregate))},
+            "aggregate": {
+                "enum": list(get_args(Aggregate)),
+                "description": "Left out: the value where each group has one row, else the mean.",
+            },
             "bin": {"type": "integer", "minimum": 2, "maximum": MOST_BINS, "description": "Most bins."},
             "time_unit": {"enum": list(get_args(TimeUnit)), "description": "What dates are grouped by."},
             "sort": {"enum": list(get_args(SortOrder))},

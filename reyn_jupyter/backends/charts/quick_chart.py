@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.backends.charts.chart_columns import ChartColumn
 from reyn_jupyter.backends.charts.chart_drawing import ChartDrawing
 from reyn_jupyter.backends.charts.chart_layout import MOST_CATEGORIES, lay_out
-from reyn_jupyter.backends.charts.chart_query import MOST_POINTS, ChartRows, Dimension, Measure
+from reyn_jupyter.backends.charts.chart_query import MOST_POINTS, ChartRows, Dimension, Measure, with_facts
 from reyn_jupyter.backends.charts.chart_request import (
     Channel,
     ChartError,
@@ -22,6 +22,7 @@ from reyn_jupyter.backends.charts.chart_request import (
     MarkName,
 )
 from reyn_jupyter.backends.charts.chart_result import ChartResult
+from reyn_jupyter.backends.charts.query_facts import query_facts
 from reyn_jupyter.backends.charts.renderer import chart_child, render, why_not
 from reyn_jupyter.backends.sql.sql_frames import NotATableError, as_table, renamed_in
 from reyn_jupyter.support.programs.child_process import ChildProcesses
@@ -33,7 +34,9 @@ _MOST_COLUMNS = 4
 _PERIODS = frozenset({"year", "quarter", "month", "week", "day", "hour"})
 
 
-def quick_drawing(rows: object, name: str = "df", mask: Callable[[str], str] = str) -> ChartDrawing | None:
+def quick_drawing(
+    rows: object, name: str = "df", mask: Callable[[str], str] = str, sql: str = ""
+) -> ChartDrawing | None:
     """Return a chart of a small result, before it is drawn; None where none suggests itself.
 
     One category and a number give bars, a date and a number a line, two numbers points.
@@ -42,6 +45,7 @@ def quick_drawing(rows: object, name: str = "df", mask: Callable[[str], str] = s
         rows: a frame, or rows as a list of dicts; see `sql_frames.as_table`.
         name: what the rows are called in the code for Altair.
         mask: covers secrets in a text.
+        sql: the query that the rows come from; the title names its filters and its aggregates.
     """
     import pandas as pd
 
@@ -73,23 +77,26 @@ def quick_drawing(rows: object, name: str = "df", mask: Callable[[str], str] = s
         return None
     mark: MarkName = {"nominal": "bar", "temporal": "line", "quantitative": "point"}[kind]  # type: ignore[assignment]
     held = pd.DataFrame({"x": frame[x], "y": frame[y], "x_key": range(len(frame)), "n": 1})
+    zone = ""
     if kind == "nominal":
         held["x"] = held["x"].map(str)
     elif kind == "temporal":
         moments = pd.to_datetime(held["x"])
-        held["x"] = moments.dt.tz_convert(None) if moments.dt.tz is not None else moments
+        zone = str(moments.dt.tz or "")
+        held["x"] = moments.dt.tz_localize(None)
         held = held.sort_values("x")
     else:
         held = held[held["x"].notna() & held["y"].notna()]
     request = ChartRequest(mark, {"x": Encoding(x, sort="ascending"), "y": Encoding(y)})
     try:
-        return lay_out(_rows_of(request, held, kind, len(frame)), mask, (_data_line(name, x, y, kind),))
+        drawn = with_facts(_rows_of(request, held, kind, len(frame), zone), query_facts(sql))
+        return lay_out(drawn, mask, (_data_line(name, x, y, kind),))
     except ChartError:
         return None
 
 
 def quick_chart(
-    rows: object, children: ChildProcesses, name: str = "df", mask: Callable[[str], str] = str
+    rows: object, children: ChildProcesses, name: str = "df", mask: Callable[[str], str] = str, sql: str = ""
 ) -> ChartResult | None:
     """Return a chart of a small result, drawn; None where none suggests itself or charts are not installed.
 
@@ -97,21 +104,21 @@ def quick_chart(
 
     Args:
         children: the session's processes.
-        rows, name, mask: as for `quick_drawing`.
+        rows, name, mask, sql: as for `quick_drawing`.
 
     Raises:
         ChartError: the picture could not be made.
     """
     if why_not() is not None:
         return None
-    drawing = quick_drawing(rows, name, mask)
+    drawing = quick_drawing(rows, name, mask, sql)
     return None if drawing is None else ChartResult.of(drawing, render(chart_child(children), drawing))
 
 
-def _rows_of(request: ChartRequest, held: pd.DataFrame, kind: DataType, total: int) -> ChartRows:
+def _rows_of(request: ChartRequest, held: pd.DataFrame, kind: DataType, total: int, zone: str) -> ChartRows:
     def column(channel: Channel, shown: DataType) -> ChartColumn:
         encoding = request.encodings[channel]
-        return ChartColumn(encoding.field or "", shown, "", encoding)
+        return ChartColumn(encoding.field or "", shown, "", encoding, zone if channel == "x" else "")
 
     x = column("x", kind)
     if kind == "quantitative":

@@ -31,6 +31,7 @@ TRIAL = "reyn_trial"  # the key of a sample's metadata that holds the trial's fa
 CORRECT, INCORRECT = "C", "I"
 _STOPS = {
     "stop": "stop",
+    "nearest": "stop",
     "length": "max_tokens",
     "tool_calls": "tool_calls",
     "content_filter": "content_filter",

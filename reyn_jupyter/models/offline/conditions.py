@@ -8,15 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.parse_state import ParseState
+from reyn_jupyter.models.offline.table_schema import ColumnSchema
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: SQL, and how the answer says it. `place` is the unit of the question that it came from."""
+    """One condition: SQL, and how the answer says it. `place` is the unit of the question that it came from, `column`
+    the dates that it is about."""
 
     sql: str
     words: str
     place: int = 0
+    column: ColumnSchema | None = None
 
 
 def number_at(board: ParseState, index: int | None) -> int | float | None:

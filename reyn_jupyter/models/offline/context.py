@@ -55,6 +55,13 @@ class PlanningContext:
         """Whether no further call can be made in this turn."""
         return self.transcript.steps >= STEPS - 1
 
+    def has_room(self, action: KnownAction, arguments: dict[str, Any], calls: int) -> bool:
+        """Return whether an invocation was made in this turn, or that many calls fit in before the answer."""
+        given = arguments if action.tool is not None else {"action_name": action.name, "args": arguments}
+        key = _canonical(given)
+        made = any(_canonical(each.arguments) == key for each in self.transcript.made)
+        return made or self.transcript.steps + calls < STEPS
+
     @property
     def universal(self) -> bool:
         return "list_actions" in self.tools and "invoke_action" in self.tools

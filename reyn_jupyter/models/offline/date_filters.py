@@ -11,14 +11,15 @@ import re
 from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.conditions import Condition, negated, number_at
-from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept
-from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded
+from reyn_jupyter.models.offline.lexicon import ADJECTIVES, alike, parts, same_concept
+from reyn_jupyter.models.offline.parse_state import WEEKDAYS, ParseState, Ungrounded
 from reyn_jupyter.models.offline.table_schema import ColumnSchema
 
 MONTH_NAMES = calendar.month_name
 _QUARTER = re.compile(r"q([1-4])\Z")
 _ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)\Z")
-_BEFORE_YEAR = ("in", "of", "during", "from", "for", ">", ">=", "<", "<=", "year", "and", "to")
+_BEFORE_YEAR = ("in", "of", "during", "from", "for", "year", "and", "to")
+_OF_TIME = ("after", "before", "since", "until", "up to", "later than", "earlier than")
 _LINKS = ("to", "and", "until", "-")
 
 MonthDay = tuple[int, int]
@@ -95,21 +96,29 @@ def _single(board: ParseState) -> list[Condition]:
         (found if operator or no else inside).append(condition)
     if len(inside) > 1:  # "in May and June" means either month
         sql, words = " OR ".join(f"({c.sql})" for c in inside), " or ".join(c.words for c in inside)
-        inside = [Condition(sql, words, inside[0].place)]
+        inside = [Condition(sql, words, inside[0].place, inside[0].column)]
     return [*inside, *found]
 
 
 def _weekends(board: ParseState) -> list[Condition]:
+    """`on weekends`, `on Sundays`."""
     found = []
     for index in board.of_kind("word"):
-        column = _date_column(board, index) if board.units[index].value in ("weekend", "weekends") else None
-        if column is not None and board.free(index):
-            no = negated(board, index)
-            board.give("date", index)
-            sql = f"isodow({column.date_sql}) {'<' if no else '>='} 6"
-            found.append(
-                Condition(sql, f"{column.name} is {'not ' if no else ''}a Saturday or Sunday", index)
-            )
+        word = board.units[index].value
+        if word not in ("weekend", "weekends", *WEEKDAYS) or not board.free(index):
+            continue
+        column = _date_column(board, index)
+        if column is None:
+            continue
+        no = negated(board, index)
+        board.give("date", index)
+        days = f"isodow({column.date_sql})"
+        sql = f"{days} = {WEEKDAYS[word]}" if word in WEEKDAYS else f"{days} >= 6"
+        said = f"a {word.removesuffix('s').capitalize()}" if word in WEEKDAYS else "a Saturday or Sunday"
+        words = f"{column.name} is {'not ' if no else ''}{said}"
+        found.append(Condition(f"NOT ({sql})" if no else sql, words, index, column))
+    if len(found) > 1:
+        raise Ungrounded("I can filter by one weekday only", ("weekday",))
     return found
 
 
@@ -117,7 +126,7 @@ def _absorb(board: ParseState, index: int, column: ColumnSchema | None) -> None:
     """`born before 1960` names `birth_year` by what happened then."""
     for step in range(max(0, index - 3), index):
         if column is not None and board.free(step, "word") and not board.is_filler(step):
-            words = parts(board.units[step].value)
+            words = [word for word in parts(board.units[step].value) if word not in ADJECTIVES]
             if any(same_concept(word, own) or alike(word, own) for word in words for own in column.parts):
                 board.give("unit", step)
 
@@ -186,10 +195,28 @@ def _of_month(board: ParseState, index: int, month: int) -> DateSpan:
 
 def _of_year(board: ParseState, index: int) -> DateSpan | None:
     year = number_at(board, index)
-    led = index > 0 and board.units[index - 1].value in _BEFORE_YEAR
-    if isinstance(year, int) and 1900 <= year <= 2100 and led and not board.columns.get(index - 1):
-        return DateSpan((1, 1), (12, 31), "", (index,), year, year)
-    return None
+    is_year = isinstance(year, int) and 1900 <= year <= 2100
+    if (
+        not is_year
+        or not isinstance(year, int)
+        or index == 0
+        or board.columns.get(index - 1)
+        or not _led(board, index)
+    ):
+        return None
+    return DateSpan((1, 1), (12, 31), "", (index,), year, year)
+
+
+def _led(board: ParseState, index: int) -> bool:
+    """Return whether a number is a year by the word before it: `in`, `since`; not by `over`, nor by `weight of`."""
+    unit = board.units[index - 1]
+    if unit.kind == "compare":
+        return unit.text.lower() in _OF_TIME
+    if unit.value == "and" and index >= 3 and board.units[index - 3].kind == "between":
+        return False
+    before = board.before(index - 1, within=1)
+    measure = board.columns.get(before) if before is not None and unit.value == "of" else None
+    return unit.value in _BEFORE_YEAR and (measure is None or measure.kind != "number")
 
 
 def _day(board: ParseState, index: int) -> int | None:
@@ -242,7 +269,7 @@ def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, pl
         if a > b:
             raise Ungrounded(f"“{words}” goes over the end of a year: say the years", (words,))
         sql = f"EXTRACT(month FROM {sql}) * 100 + EXTRACT(day FROM {sql}) {'NOT ' if no else ''}BETWEEN {a} AND {b}"
-        return Condition(sql, f"{column.name} {'not ' if no else ''}in {words}", place)
+        return Condition(sql, f"{column.name} {'not ' if no else ''}in {words}", place, column)
     begin, end = _literal(span.year, span.first), _literal(span.last_year, span.last)
     if operator in ("<", ">="):
         said = f"{sql} {operator} {begin}"
@@ -251,9 +278,9 @@ def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, pl
     else:
         no = no != (operator == "<>")
         said = f"{sql} {'NOT ' if no else ''}BETWEEN {begin} AND {end}"
-        return Condition(said, f"{column.name} {'not ' if no else ''}in {words}", place)
+        return Condition(said, f"{column.name} {'not ' if no else ''}in {words}", place, column)
     names = {"<": "before", ">=": "since", ">": "after", "<=": "up to"}
-    return Condition(said, f"{column.name} {names[operator]} {words}", place)
+    return Condition(said, f"{column.name} {names[operator]} {words}", place, column)
 
 
 def _literal(year: int, day: MonthDay) -> str:
@@ -261,6 +288,16 @@ def _literal(year: int, day: MonthDay) -> str:
 
 
 def _year_number(board: ParseState, span: DateSpan, operator: str, place: int) -> Condition | None:
+    """A year or a month as a condition on a number column of that name, in a table without dates."""
+    month = next((c for c in board.table.of_kind("number") if c.name.lower() == "month"), None)
+    if (
+        month is not None
+        and span.year is None
+        and span.first[0] == span.last[0]
+        and span.last[1] - span.first[1] > 26
+    ):
+        said = operator or "="
+        return Condition(f"{month.sql} {said} {span.first[0]}", f"{month.name} {said} {span.first[0]}", place)
     column = board.table.column(("year",))
     whole = span.first == (1, 1) and span.last == (12, 31) and span.year == span.last_year
     if column is None or column.kind != "number" or not whole:

@@ -110,7 +110,11 @@ def _missing(board: ParseState) -> list[Condition]:
 def _column_beside(board: ParseState, index: int) -> int | None:
     """The column after a word for nothing (`missing values in amount`), or before it (`amount is missing`)."""
     following = board.after(index)
-    while following is not None and board.units[following].value in VALUE_WORDS:
+    while (
+        following is not None
+        and board.units[following].value in VALUE_WORDS
+        and following not in board.columns
+    ):
         board.give("unit", following)
         following = board.after(following)
     steps = (following,) if board.units[index].value in ("none", "no") else (following, board.before(index))
@@ -262,7 +266,8 @@ def _compared(board: ParseState, index: int, last: int) -> ColumnSchema:
 def _measured(board: ParseState, index: int) -> bool:
     """Return whether a column is what is aggregated, as in `average fee over 20`."""
     before = board.before(index)
-    return before is not None and board.units[before].kind in ("aggregate", "extreme")
+    unit = board.units[before] if before is not None else None
+    return unit is not None and unit.kind in ("aggregate", "extreme") and unit.value != "count"
 
 
 def _signs(board: ParseState) -> list[Condition]:
@@ -297,11 +302,19 @@ def _identities(board: ParseState) -> list[Condition]:
 
 
 def _equalities(board: ParseState) -> list[Condition]:
-    """`floor 3`, `year = 1994`: a number beside its column."""
+    """`floor 3`, `year = 1994`, `with 8 cylinders`: a number beside its column."""
     found = []
+    for index, column in board.columns.items():
+        number = number_at(board, index - 1) if index > 1 else None
+        led = index > 1 and board.units[index - 2].value in ("with", "have", "has", "had", "having")
+        if number is not None and led and column.kind == "number" and board.roles.get(index) == "column":
+            board.give("compared", index - 1, index)
+            no = negated(board, index - 1)
+            sql = f"{column.sql} {'<>' if no else '='} {literal(number)}"
+            found.append(Condition(sql, f"{column.name} {'<>' if no else '='} {number}", index))
     for index, column in list(board.columns.items()):
         following = index + 1
-        while following in board.roles and board.roles[following] == "unit":
+        while following in board.roles and board.roles[following] in ("unit", "name"):
             following += 1
         linked = following < len(board.units) and board.units[following].value in ("is", "was", "=", "of")
         number = number_at(board, following + 1 if linked else following)

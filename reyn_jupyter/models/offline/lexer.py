@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from reyn_jupyter.models.offline.lexicon import FILLER
 from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 
 UnitKind = Literal[
@@ -27,11 +28,15 @@ NUMBER_WORDS = {"zero": 0} | {word: number for number, word in enumerate(_WORDS_
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of a question: what it does, what it says, and the tokens that it came from."""
+    """One piece of a question: what it does, what it says, and the tokens that it came from.
+
+    `doubtful` words usually carry no meaning, but could be values of the table: `US`, `AS`, "flights by us".
+    """
 
     kind: UnitKind
     value: str
     tokens: tuple[Token, ...]
+    doubtful: bool = False
 
     @property
     def text(self) -> str:
@@ -48,9 +53,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Extreme:
-    """An adjective that asks for the ends of a column: its direction, and the kind of column it is about."""
+    """An adjective that asks for the ends of a column.
 
-    direction: Literal["max", "min"]
+    Attributes:
+        direction: which end; None if the column decides it, as for `oldest` (`direction_of`).
+        concept: the kind of column it is about; "" for any.
+    """
+
+    direction: Literal["max", "min"] | None
     concept: str = ""
 
 
@@ -60,6 +70,7 @@ def _phrases(kind: UnitKind, **values: str) -> dict[tuple[str, ...], tuple[UnitK
     }
 
 
+_ENDS = ("oldest", "newest", "youngest", "latest", "earliest", "best", "worst", "fastest", "slowest")
 _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
     **_phrases(
         "aggregate",
@@ -109,6 +120,7 @@ _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
         "from high to low",
         asc="lowest first|smallest first|ascending|in ascending order|asc|sorted ascending|from low to high|sorted|"
         "in order",
+        **{word: f"{word} first" for word in _ENDS},
     ),
     **_phrases("distinct", distinct="different|distinct|unique"),
     **_phrases("top", desc="top", first="first", asc="bottom"),
@@ -128,18 +140,54 @@ _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
 EXTREMES: dict[str, Extreme] = {
     word: Extreme(direction, concept)  # type: ignore[arg-type]
     for direction, concept, words in (
-        ("max", "", "maximum max highest largest biggest greatest most best"),
-        ("min", "", "minimum min lowest smallest least fewest worst"),
+        ("max", "", "maximum max highest largest biggest greatest most"),
+        ("min", "", "minimum min lowest smallest least fewest"),
         ("max", "mass", "heaviest"), ("min", "mass", "lightest"),
         ("max", "length", "longest"), ("min", "length", "shortest"),
         ("max", "height", "tallest"), ("min", "height", "lowest-lying"),
         ("max", "price", "dearest priciest costliest"), ("min", "price", "cheapest"),
-        ("min", "year", "oldest earliest"), ("max", "year", "newest latest youngest"),
-        ("max", "speed", "fastest"), ("min", "speed", "slowest"),
         ("max", "temperature", "warmest hottest"), ("min", "temperature", "coldest"),
+        (None, "time", "oldest earliest newest latest youngest"),
+        (None, "speed", "fastest slowest"),
+        (None, "", "best worst"),
     )
     for word in words.split()
 }  # fmt: skip
+_LATE = ("newest", "latest", "youngest")
+_YEARS = {"year", "born", "birth", "built", "date", "since", "founded", "released", "yr"}
+_DURATIONS = {"time", "duration", "second", "minute", "ms", "latency", "delay", "elapsed", "lap"}
+_SPEEDS = {"speed", "velocity", "mph", "kmh", "kph", "knot"}
+_HARMS = {"delay", "late", "lateness", "duration", "latency", "error", "loss", "defect", "complaint", "wait"}
+
+
+def direction_of(word: str, name_parts: Sequence[str], is_date: bool) -> Literal["max", "min"] | None:
+    """Return the end of a column that an adjective asks for, or None if the column does not decide it.
+
+    The oldest person has the largest age, but the earliest date of birth; the worst delay is the largest.
+
+    Args:
+        word: a key of `EXTREMES`.
+        name_parts: stems of the column's name.
+        is_date: whether the column holds dates.
+
+    >>> direction_of("oldest", ["age"], False), direction_of("oldest", ["birth", "date"], True)
+    ('max', 'min')
+    """
+    extreme, named = EXTREMES[word], set(name_parts)
+    if extreme.direction is not None:
+        return extreme.direction
+    if extreme.concept == "time":
+        if not is_date and "age" in named:
+            return {"oldest": "max", "youngest": "min"}.get(word)  # type: ignore[return-value]
+        return ("max" if word in _LATE else "min") if is_date or named & _YEARS else None
+    if word in ("fastest", "slowest"):
+        large = named & _SPEEDS, not is_date and named & _DURATIONS
+        if bool(large[0]) == bool(large[1]):
+            return None
+        return "max" if bool(large[0]) == (word == "fastest") else "min"
+    return ("max" if word == "worst" else "min") if not is_date and named & _HARMS else None
+
+
 _EXTREME_PHRASES = {
     ("most", "common"): "most",
     ("most", "frequent"): "most",
@@ -192,7 +240,39 @@ def units(prompt: Prompt) -> tuple[Unit, ...]:
             found[-1] = Unit("aggregate", "count", found[-1].tokens)  # "rows per clinic"
         found.append(unit)
         index += len(unit.tokens)
-    return tuple(found)
+    mixed = not prompt.text.isupper()
+    return tuple(
+        _doubted(unit, found[at + 1 : at + 2], found[max(0, at - 1) : at], mixed)
+        for at, unit in enumerate(found)
+    )
+
+
+_ARTICLES = ("a", "an", "the")
+_NO_NOUNS = frozenset(
+    ("in", "of", "is", "are", "was", "were", "from", "for", "and", "by", "on", "with", "has", "vs")
+)
+
+
+def _doubted(unit: Unit, following: Sequence[Unit], before: Sequence[Unit], mixed: bool) -> Unit:
+    """Return a word without a meaning as what it may be: an article without a noun is a name or a value."""
+    word = unit.tokens[0].text
+    capital = mixed and len(word) > 1 and word.isupper()
+    if unit.kind == "or" and capital and before and before[0].value in ("in", "of", "from", "for", "is", "="):
+        return replace(unit, kind="word", doubtful=True)
+    if unit.kind != "word" or unit.value not in FILLER:
+        return unit
+    if unit.value in _ARTICLES and (
+        not following
+        or following[0].kind in ("symbol", "or", "compare", "group")
+        or following[0].value in _NO_NOUNS
+    ):
+        return replace(unit, kind="quoted")
+    led = bool(before) and (
+        before[0].kind in ("group", "compare") or before[0].value in ("for", "of", "from", "is", "are")
+    )
+    return (
+        replace(unit, doubtful=True) if capital or (led and unit.value in ("us", "it", "me", "he")) else unit
+    )
 
 
 def _counted(before: Sequence[Unit]) -> bool:

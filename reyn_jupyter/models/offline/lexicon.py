@@ -12,7 +12,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _IRREGULAR = {
     "people": "person", "children": "child", "men": "man", "women": "woman", "indices": "index", "mice": "mouse",
     "data": "data", "series": "series", "species": "species", "news": "news", "bought": "buy", "sold": "sell",
-    "kept": "keep", "paid": "pay", "spent": "spend", "axes": "axis", "memories": "memory",
+    "kept": "keep", "paid": "pay", "spent": "spend", "axes": "axis", "memories": "memory", "movies": "movie",
 }  # fmt: skip
 
 # Words that carry no condition: a question may use them without their naming a column, a value or a table.
@@ -20,14 +20,13 @@ _FILLER_TEXT = """
 a an the this that these those there here it its is are was were be been being am do does did doing done has
 have had having of in on at to for from with within as into and but so such please pls could
 can would will shall should may might must i me my we us our you your he she they their what which who
-whom whose how when where why what's whats that's there's it's who's how's i'd i'm let's all any some every
-whole entire overall altogether together give gives get got show shows tell find compute calculate work out want
-need know see look just only also now thanks thank hello hi hey ok okay i.e e.g ie eg via using use
-used make makes go goes went come comes came across according
-listed recorded record records row rows
+whom whose how when where what's whats that's there's it's who's how's i'd i'm let's all any some every
+together give gives get got show shows tell find compute calculate work out want
+need know see look just also now thanks thank hello hi hey ok okay i.e e.g ie eg
+according ones only yet come comes came make makes overall altogether row rows
 line lines entry entries table tables frame
 frames dataframe dataframes dataset data csv file files sheet spreadsheet number result results figure
-figures answer about roughly quick quickly question ever one ones yet placed single written
+figures answer about quick quickly question observation observations record records
 """
 FILLER = frozenset(_FILLER_TEXT.split())  # fmt: skip
 
@@ -56,6 +55,12 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "speed fast slow velocity",
     )
 )
+
+# Words of `CONCEPTS` that also say which rows are meant: beside a column they are not a second name of it.
+_ADJECTIVES_TEXT = """
+expensive cheap pricey heavy light long short tall high old new recent early late young fast slow
+"""
+ADJECTIVES = frozenset(_ADJECTIVES_TEXT.split())
 
 # Values that stand for one another in small coded columns.
 CODES: dict[str, tuple[str, ...]] = {

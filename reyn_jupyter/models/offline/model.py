@@ -168,6 +168,7 @@ ROUTINES: tuple[Routine, ...] = (
     files.attempt_list,
     describe.attempt,
     files.attempt_read,
+    table_lookup.attempt_named,
     attempt_offer,
     function_calls.attempt_explain,
     files.attempt_read_named,
@@ -325,4 +326,6 @@ class OfflineModel:
 def _finish_reason(message: Message) -> str:
     if message.tool_calls:
         return "tool_calls"
+    if message.content.startswith(documents.NEAREST_PASSAGES):
+        return "nearest"
     return "refusal" if message.content.startswith((DECLINE, OUTSIDE)) else "stop"

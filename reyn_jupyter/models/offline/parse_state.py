@@ -6,21 +6,55 @@ no word of a question is silently dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from reyn_jupyter.models.offline.lexer import Unit
-from reyn_jupyter.models.offline.lexicon import FILLER, parts, same_concept
+from reyn_jupyter.models.offline.lexicon import ADJECTIVES, FILLER, parts, same_concept
+from reyn_jupyter.models.offline.prompt_tokens import read_prompt
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
 Values = Mapping[
     str, Sequence[tuple[str, str]]
 ]  # words of a question → the (column, stored value) that they are
 CANDIDATE_WORDS = 4  # words that one value of a column may have
+NAME_UNITS = 8  # units that the name of one column may have
+_DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = {name: number for number, day in enumerate(_DAY_NAMES, start=1) for name in (day, f"{day}s")}
+CALENDAR = ("year", "quarter", "month", "week", "day", "weekday", "dayofweek")
 
 
+_BEFORE_YEAR = ("in", "of", "during", "since", "before", "after", "from")
+_GRAMMAR = (
+    "group",
+    "not",
+    "or",
+    "compare",
+    "times",
+    "missing",
+    "between",
+    "number",
+)  # kinds that name no column alone
 REDUNDANT = 4  # units between two mentions of one column
 _PAST = ("sold", "bought", "paid", "sent", "made", "born")
+
+
+@lru_cache(maxsize=4096)
+def name_tokens(name: str, *, fold: bool = True) -> tuple[str, ...]:
+    """The tokens of a column's name, as a question has them."""
+    tokens = [token.text for token in read_prompt(name).tokens]
+    return _joined(tokens) if fold else tuple(tokens)
+
+
+def _joined(tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(token.lower() for token in tokens)
+
+
+def _listed(columns: Sequence[ColumnSchema]) -> str:
+    zones = [f" ({column.zone})" if column.zone else "" for column in columns]
+    return " and ".join(f"`{column.name}`{zone}" for column, zone in zip(columns, zones, strict=True))
 
 
 class Ungrounded(Exception):  # noqa: N818  an answer, not an error
@@ -38,7 +72,8 @@ class Ungrounded(Exception):  # noqa: N818  an answer, not an error
 class ParseState:
     """Units, the table, and the roles given so far (`column` units keep their column beside it).
 
-    `opposites` are the units that deny a yes-or-no column by their prefix: "inactive".
+    `opposites` are the units that deny a yes-or-no column by their prefix: "inactive". `valued` are the columns with a
+    value in the question.
     """
 
     units: tuple[Unit, ...]
@@ -46,6 +81,7 @@ class ParseState:
     roles: dict[int, str] = field(default_factory=dict)
     columns: dict[int, ColumnSchema] = field(default_factory=dict)
     opposites: set[int] = field(default_factory=set)
+    valued: set[str] = field(default_factory=set)
 
     def free(self, index: int, *kinds: str) -> bool:
         """Return whether there is a unit at an index, of one of some kinds, without a role."""
@@ -68,6 +104,8 @@ class ParseState:
     def after(self, index: int, *, within: int = 4) -> int | None:
         """The next unit that is no filler word."""
         for step in range(index + 1, min(len(self.units), index + 1 + within)):
+            if self.roles.get(step) in ("noun", "name"):
+                continue
             if step in self.columns or not self.is_filler(step):
                 return step
         return None
@@ -75,6 +113,8 @@ class ParseState:
     def before(self, index: int, *, within: int = 4) -> int | None:
         """The unit before that is no filler word."""
         for step in range(index - 1, max(-1, index - 1 - within), -1):
+            if self.roles.get(step) in ("noun", "name"):
+                continue
             if step in self.columns or not self.is_filler(step):
                 return step
         return None
@@ -106,17 +146,16 @@ class ParseState:
         return named and before in ("group", "aggregate", "extreme", "distinct")
 
     def name_columns(self) -> None:
-        """Find the columns that the words name, longest runs of words first."""
+        """Find the columns that the words name: whole names first, then longest runs of words first.
+
+        Raises:
+            Ungrounded: a name belongs to two columns, or a period is both a column and a part of a date column.
+        """
+        for length in range(NAME_UNITS, 0, -1):
+            self._name_runs(length, self._column_by_name)
         for length in (3, 2, 1):
-            for index in range(len(self.units) - length + 1):
-                run = range(index, index + length)
-                if any(step in self.roles for step in run):
-                    continue
-                column = self._column_at(run)
-                if column is not None:
-                    self.give("column", *run)
-                    self.columns[index] = column
-                    self.give("unit", *list(run)[1:])
+            self._name_runs(length, self._column_at)
+        self._refuse_two_calendars()
         self._absorb_units()
         dates, flags = self.table.of_kind("date"), self.table.of_kind("flag")
         for index, unit in enumerate(self.units):
@@ -133,17 +172,108 @@ class ParseState:
                 self.columns[index] = opposite
                 self.opposites.add(index)
 
+    def _name_runs(self, length: int, find: Callable[[range], ColumnSchema | None]) -> None:
+        for index in range(len(self.units) - length + 1):
+            run = range(index, index + length)
+            if any(step in self.roles for step in run):
+                continue
+            column = find(run)
+            if column is not None:
+                self.give("column", run[0])
+                self.columns[index] = column
+                self.give("name", *run[1:])
+
+    def _column_by_name(self, run: range) -> ColumnSchema | None:
+        """The column whose whole name stands there, whatever its words mean elsewhere: `gene 7`, `Umsatz (€)`."""
+        tokens = [token.text for step in run for token in self.units[step].tokens]
+        if len(run) == 1 and self.units[run[0]].kind == "period":
+            tokens = [self.units[run[0]].value]  # "how many years"
+        said = _joined(tokens)
+        same = [
+            c
+            for c in self.table.columns
+            if name_tokens(c.name) == said or "_".join(tokens).lower() == c.name.lower()
+        ]
+        exact = [c for c in same if name_tokens(c.name, fold=False) == tuple(tokens)]
+        column = next(iter(exact or same), None)
+        if column is None or (len(same) > 1 and not exact):
+            return self._one_of(same, " ".join(tokens)) if same else None
+        kind = self.units[run[0]].kind
+        if len(run) == 1 and kind in _GRAMMAR:
+            return None
+        if (
+            len(run) == 1
+            and kind == "word"
+            and (self.table.named_like(said[0]) and (column.parts != parts(said[0]) or said[0] in FILLER))
+        ):
+            return None
+        return self._one_of([column], column.name) if column in self.table.repeated else column
+
+    def _one_of(self, columns: Sequence[ColumnSchema], said: str) -> ColumnSchema | None:
+        if columns[0] in self.table.repeated:
+            raise Ungrounded(
+                f"{self.table.label} has several columns with the name “{said}”: rename one of them", (said,)
+            )
+        names = " and ".join(f"`{column.name}`" for column in columns)
+        raise Ungrounded(f"“{said}” could be {names}: write the one that you mean as it is", (said,))
+
+    def _refuse_two_calendars(self) -> None:
+        """Refuse `per month` of a table with a number column `month` beside dates, unless the column is named."""
+        dates = self.table.of_kind("date")
+        own = [c for c in self.table.of_kind("number") if c.name.lower() in CALENDAR]
+        if not dates or not own:
+            return
+        if any(column.kind == "date" for column in self.columns.values()):
+            for index in [
+                i for i, column in self.columns.items() if column in own and self.units[i].kind == "period"
+            ]:
+                del self.columns[index], self.roles[index]  # "per month of time_hour"
+            return
+        for index, unit in enumerate(self.units):
+            column = self.columns.get(index)
+            beside = [
+                step
+                for step in (index - 1, index + 1)
+                if self.free(step) and self.units[step].value == "column"
+            ]
+            linked = index + 2 < len(self.units) and self.units[index + 1].value in ("is", "=", "of")
+            numbered = self.free(index + 1, "number") or (linked and self.free(index + 2, "number"))
+            if column in own and (beside or unit.kind == "quoted"):
+                self.give("noun", *beside)
+            elif column in own and (numbered or self._is_measured(index)):
+                continue
+            elif column in own or (column is None and self._is_calendar(index)):
+                part = {"month": "month", "number": "year"}.get(unit.kind, unit.value)
+                likely = [c for c in own if c.name.lower() == part] or own
+                raise Ungrounded(
+                    f"“{unit.text}” could be read from {_listed(likely)} or from {_listed(dates)}: say "
+                    f"“{part if unit.kind == 'period' else unit.text} of {dates[0].name}”, or “the column "
+                    f"{likely[0].name}”",
+                    (unit.text,),
+                )
+
+    def _is_measured(self, index: int) -> bool:
+        before = self.before(index)
+        return before is not None and self.units[before].kind in ("aggregate", "extreme")
+
+    def _is_calendar(self, index: int) -> bool:
+        """Return whether a unit means days: "July", "per week", "in 2013", "on weekends"."""
+        unit, before = self.units[index], self.units[index - 1] if index else None
+        year = unit.number if unit.kind == "number" else None
+        led = before is not None and before.text.lower() in _BEFORE_YEAR
+        return self.free(index) and (
+            unit.kind in ("month", "period", "date")
+            or unit.value in ("weekend", "weekends", *WEEKDAYS)
+            or re.fullmatch(r"q[1-4]", unit.value) is not None
+            or (isinstance(year, int) and 1900 <= year <= 2100 and led)
+        )
+
     def _column_at(self, run: range) -> ColumnSchema | None:
         chosen = [self.units[step] for step in run]
         words = [token.text for unit in chosen for token in unit.tokens]
-        exact = next((c for c in self.table.columns if c.name.lower() in ("_".join(words).lower(),)), None)
+        # A word of the grammar names a column only where it is the column's very name: "year", "total".
         if any(unit.kind != "word" for unit in chosen):
-            # A word of the grammar names a column only where it is the column's very name: "year", "total".
-            return (
-                exact if all(unit.kind in ("word", "period", "aggregate", "top") for unit in chosen) else None
-            )
-        if exact is not None:
-            return exact
+            return None
         if len(words) == 1 and (words[0].lower() in FILLER or self.table.named_like(words[0])):
             column = self.table.column(words)
             return (
@@ -151,7 +281,7 @@ class ParseState:
                 if column and column.parts == parts(words[0]) and words[0].lower() not in FILLER
                 else None
             )
-        if len(words) > 1 and (words[0].lower() in FILLER and words[-1].lower() in FILLER):
+        if len(words) > 1 and (words[0].lower() in FILLER or words[-1].lower() in FILLER):
             return None
         column = self.table.column(words)
         if column is not None and len(words) > 1 and len(column.parts) < len(words):
@@ -165,7 +295,9 @@ class ParseState:
                 if not self.free(step, "word", "period"):
                     continue
                 for word in parts(self.units[step].value):
-                    if any(word == own or same_concept(word, own) for own in column.parts):
+                    if word not in ADJECTIVES and any(
+                        word == own or same_concept(word, own) for own in column.parts
+                    ):
                         self.give("unit", step)
 
     # -- values -------------------------------------------------------------------------------------------------
@@ -194,6 +326,8 @@ class ParseState:
             return False
         named = run[0] > 0 and first.tokens[0].text[:1].isupper()  # "May Flowers"
         opens = named or first.value in ("the", "a", "an")
+        if len(chosen) == 1 and first.doubtful:
+            return True
         if self.is_filler(run[-1]) or (self.is_filler(run[0]) and not opens):
             return False
         return any(unit.kind in kinds[:2] if len(chosen) > 1 else unit.kind in kinds for unit in chosen)
@@ -213,6 +347,7 @@ class ParseState:
                     continue
                 column = self._column_of(run, list(dict.fromkeys(name for name, _ in held)))
                 self.give("value", *run)
+                self.valued.add(column)
                 found.append((column, tuple(value for name, value in held if name == column), index))
         return sorted(found, key=lambda item: item[2])
 
@@ -222,7 +357,10 @@ class ParseState:
         return before is not None and self.free(before, "contain")
 
     def _column_of(self, run: range, names: list[str]) -> str:
-        for step in (self.before(run[0], within=2), self.after(run[-1], within=2)):
+        before = self.before(run[0], within=2)
+        if before is not None and self.units[before].kind == "not":
+            before = self.before(before, within=2)
+        for step in (before, self.after(run[-1], within=2)):
             near = self.columns.get(step) if step is not None else None
             if step is not None and near is not None and near.name in names and self.roles[step] == "column":
                 self.give("value", step)

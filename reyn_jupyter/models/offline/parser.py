@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from reyn_jupyter.models.offline.conditions import Condition
 from reyn_jupyter.models.offline.filters import VALUE_WORDS, conditions, value_conditions
-from reyn_jupyter.models.offline.lexer import EXTREMES, Unit
+from reyn_jupyter.models.offline.lexer import Unit
 from reyn_jupyter.models.offline.lexicon import one_letter_off
 from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
+from reyn_jupyter.models.offline.shapes import shape_query
 from reyn_jupyter.models.offline.sql_query import (
     Output,
     TableQuery,
@@ -24,7 +25,7 @@ from reyn_jupyter.models.offline.sql_query import (
     of_column,
     share,
 )
-from reyn_jupyter.models.offline.subjects import TOTALS, Subjects, functions, is_generic, subjects
+from reyn_jupyter.models.offline.subjects import TOTALS, Subjects, direction, is_generic, subjects
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
 _IS = ("is", "are", "was", "were", "come", "comes", "came", "have", "has", "had")
@@ -54,10 +55,16 @@ def interpret(
         ValueLookup: words are left that may be values.
         Ungrounded: words are left that mean nothing here, or what to compute is not said.
     """
+    shape = shape_query(units, table)
+    if shape is not None:
+        return shape
     board = ParseState(units, table)
     board.name_source(others)
     board.name_columns()
     candidates = board.candidates()
+    doubtful = any(unit.doubtful and board.free(index) for index, unit in enumerate(units))
+    if values is None and doubtful and table.of_kind("text"):
+        raise ValueLookup(candidates, 1)
     try:
         return _query(board, values or {})
     except Ungrounded as caught:
@@ -79,10 +86,16 @@ def _unknown_words(board: ParseState, error: Ungrounded) -> Ungrounded:
         for index in board.leftover()
         if index not in board.columns and board.units[index].kind in ("word", "quoted")
     ]
-    return _unknown(board, words) if words and not error.words else error
+    said = {word.lower() for word in error.words}
+    return _unknown(board, words) if words and not said & {word.lower() for word in words} else error
 
 
 def _unknown(board: ParseState, words: Sequence[str]) -> Ungrounded:
+    for word in words:
+        several = board.table.columns_named((word,))
+        if len(several) > 1:
+            names = ", ".join(f"`{column.name}`" for column in several[:10])
+            return Ungrounded(f"“{word[:60]}” could be {names}: write the one that you mean", (word,))
     said = ", ".join(f"“{word[:60]}”" for word in words[:5])
     verb = "is" if len(words) == 1 else "are"
     return Ungrounded(
@@ -122,7 +135,25 @@ def _query(board: ParseState, values: Values) -> TableQuery:
     else:
         query = special
     _check(board)
+    _check_opening(board, query)
     return query
+
+
+_YES_OR_NO = ("is", "are", "was", "were", "does", "do", "did", "has", "have")
+
+
+def _check_opening(board: ParseState, query: TableQuery) -> None:
+    """Refuse an answer that is of another kind than the first word asks for: a price to “when”, a figure to “is it”."""
+    word = board.units[0].value
+    shown = (*query.outputs, *query.groups)
+    if word == "when" and shown and not any(o.column is not None and o.column.kind == "date" for o in shown):
+        raise Ungrounded("the answer would hold no date, and “when” asks for one", ("when",))
+    named = any(output.column is not None and output.column.kind != "number" for output in shown)
+    if word in ("who", "whose", "whom", "where") and shown and not named:
+        raise Ungrounded(f"the answer would be a figure, and “{word}” asks for something else", (word,))
+    compared = any(board.roles.get(index) == "compare" for index in board.of_kind("compare", "between"))
+    if word in _YES_OR_NO and compared and query.outputs and not query.groups:
+        raise Ungrounded(f"I do not answer with yes or no, which “{word}” asks for", (word,))
 
 
 def _check(board: ParseState) -> None:
@@ -138,41 +169,14 @@ def _check(board: ParseState) -> None:
     raise Ungrounded(f"I do not know what to do with {said} in this question", words)
 
 
-# -- missing values, duplicates, shares, correlations ----------------------------------------------------------------
+# -- duplicates, shares, correlations ----------------------------------------------------------------
 
 
 def _special(board: ParseState, where: list[Condition]) -> TableQuery | None:
-    for attempt in (_missing, _duplicates, _share, _correlation):
+    for attempt in (_duplicates, _share, _correlation):
         query = attempt(board, where)
         if query is not None:
             return query
-    return None
-
-
-def _missing(board: ParseState, where: list[Condition]) -> TableQuery | None:
-    """`missing values per column`, `how many missing values`, and the count behind `missing values in amount`."""
-    for index in board.of_kind("missing"):
-        unit = board.units[index]
-        following = board.after(index)
-        valued = (
-            following is not None and board.units[following].value in VALUE_WORDS
-        ) or unit.text.endswith("s")
-        if board.roles.get(index) == "missing" and valued and not functions(board):
-            return TableQuery((Output("COUNT(*)", "number of rows"),), (), tuple(where))
-        counts = [i for i in functions(board) if board.units[i].value == "count"]
-        if not board.free(index) or unit.value == "none" or not (valued or counts):
-            continue
-        board.give(
-            "missing", index, *[i for i in board.of_kind("word") if board.units[i].value in VALUE_WORDS]
-        )
-        columns = [i for i in board.of_kind("word") if board.units[i].value in ("column", "columns")]
-        board.give("missing", *counts)
-        if columns:
-            board.give("missing", *columns, *board.of_kind("group"))
-            return TableQuery((), (), tuple(where), missing=board.table.cells)
-        held = " - ".join(f"COUNT({column.sql})" for column in board.table.cells)
-        sql = f"{len(board.table.cells)} * COUNT(*) - {held}"
-        return TableQuery((Output(sql, "number of missing values in all columns"),), (), tuple(where))
     return None
 
 
@@ -242,50 +246,69 @@ def _build(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> 
     elif found.extremes and not found.figures:
         query = _extreme_rows(board, found, where)
     elif found.groups:
-        query = _grouped(found, where)
+        query = _grouped(board, found, where)
     elif found.figures:
         query = TableQuery(found.figures, (), where)
     elif found.topic is not None:
         query = TableQuery((found.topic,), (), where, (found.topic.sql, False), distinct=True)
+    elif where and found.order is None and (shown := board.open_columns()):
+        board.give("shown", *shown)  # "price of GOOG in 2005"
+        query = TableQuery(tuple(dict.fromkeys(of_column(board.columns[i]) for i in shown)), (), where)
     elif where or found.order is not None:
         order = (found.order.sql, found.descending) if found.order is not None else None
+        if found.order is not None and found.order_word is not None:
+            order = (found.order.sql, direction(board, found.order_word, found.order) == "max")
         query = TableQuery((), (), where, order)
     else:
         raise Ungrounded("the question does not say what to compute")
     return query
 
 
-def _grouped(found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
-    first = found.figures[0].sql
-    order = (first, found.descending) if found.ordered else (found.groups[0].sql, False)
+def _grouped(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+    if not found.figures:
+        raise Ungrounded("the question does not say what to compute for each group")
+    first = found.figures[0]
+    order = (first.sql, found.descending) if found.ordered else (found.groups[0].sql, False)
+    if found.order_word is not None:
+        order = (first.sql, direction(board, found.order_word, first) == "max")
     if found.order is not None and any(found.order == output for output in (*found.groups, *found.figures)):
         order = (found.order.sql, found.descending)
     elif found.order is not None:
         raise Ungrounded(f"groups have no single {found.order.label} to be ordered by", (found.order.label,))
-    return TableQuery(found.figures, tuple(found.groups), where, order)
+    return TableQuery(found.figures, tuple(found.groups), where, order, unsaid=found.unsaid)
 
 
 def _ranking(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
     """`top 3 products by total amount`, `which month had the most orders`, `the 5 largest orders by amount`."""
     words = [board.units[index].value for index in found.extremes]
     generic = all(is_generic(word) for word in words)
-    if len(found.figures) > 1 or len({EXTREMES[word].direction for word in words}) > 1:
+    if len(found.figures) > 1 or len(set(words)) > 1:
         raise Ungrounded("I can order by one figure only")
-    down = EXTREMES[words[0]].direction == "max" if words else found.descending
-    totals = not words or any(word in TOTALS for word in words)
+    counting = bool(words) and words[0] in TOTALS
     figure = found.figures[0] if found.figures else None
+    unsaid: tuple[Output, ...] = ()
     if (
         figure is None
         and found.target is not None
-        and totals
-        and (found.measures or (words and words[0] in TOTALS[:3]))
+        and (not words or counting or words[0] in ("best", "worst"))
     ):
-        figure = (
-            aggregate("sum", found.measures[0]) if found.measures else Output("COUNT(*)", "number of rows")
-        )
+        if found.measures:
+            figure = aggregate("sum", found.measures[0])
+            unsaid = () if counting and not _owned(board, found.extremes[0]) else (found.measures[0],)
+        elif counting:
+            figure = Output("COUNT(*)", "number of rows")
     if found.target is not None and figure is not None:
+        column = found.target.column
+        if column is not None and column.kind in ("text", "other"):  # rows without a name are no winner
+            where += (Condition(f"{column.sql} IS NOT NULL", f"{column.name} is not missing"),)
+        down = direction(board, found.extremes[0], figure) == "max" if words else found.descending
         query = TableQuery(
-            (figure,), (*found.groups, found.target), where, (figure.sql, down), found.limit or 1
+            (figure,),
+            (*found.groups, found.target),
+            where,
+            (figure.sql, down),
+            found.limit or 1,
+            unsaid=unsaid,
         )
         return replace(query, ties=found.limit is None, within=tuple(found.groups))
     if found.groups or figure is not None:
@@ -295,6 +318,7 @@ def _ranking(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -
             return TableQuery((), (), where, None, found.limit)
         raise Ungrounded("the question does not say by which number column to order")
     measure = found.measures[0]
+    down = direction(board, found.extremes[0], measure) == "max" if words else found.descending
     if found.target is not None and found.target.label in (
         "month",
         "weekday",
@@ -319,15 +343,28 @@ def _rows(found: Subjects, where: tuple[Condition, ...], measure: Output, down: 
     return TableQuery(outputs, (), where, (measure.sql, down), found.limit)
 
 
+def _owned(board: ParseState, index: int) -> bool:
+    """Return whether a thing has its most, rather than uses or sells it: a total may be meant, or one value."""
+    before = board.before(index)
+    near = board.units[index - 2 : index] if index > 1 else ()
+    owned = ("has", "have", "had", "with")
+    return any(unit.value in owned for unit in near) or (
+        before is not None and board.units[before].value in owned
+    )
+
+
 def _extreme_rows(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
     """`the heaviest bird`, `which order has the highest amount`: the rows where a column has its extreme value."""
-    directions = {EXTREMES[board.units[index].value].direction for index in found.extremes}
-    if len(directions) != 1 or not found.measures:
+    if len({board.units[index].value for index in found.extremes}) != 1 or not found.measures:
         raise Ungrounded("the question does not say of which column the highest or lowest value is meant")
-    measure, direction = found.measures[0], directions.pop()
-    extreme = Output(measure.sql, f"{direction.upper()}({measure.sql})")
+    measure = found.measures[0]
+    end = direction(board, found.extremes[0], measure)
+    extreme = Output(measure.sql, f"{end.upper()}({measure.sql})")
     if found.groups:
-        return replace(_grouped(found, where), outputs=(aggregate(direction, measure),))
-    name = f"{'highest' if direction == 'max' else 'lowest'} {measure.label} of one row"
-    outputs = (found.target, Output(measure.sql, name)) if found.target is not None else ()
-    return TableQuery(outputs, (), where, None, 5, extreme)
+        return TableQuery(
+            (aggregate(end, measure),), tuple(found.groups), where, (found.groups[0].sql, False)
+        )
+    name = f"{'highest' if end == 'max' else 'lowest'} {measure.label} of one row"
+    outputs = (found.target, Output(measure.sql, name, measure.column)) if found.target is not None else ()
+    title = f"rows with the {name.removesuffix(' of one row')}"
+    return TableQuery(outputs, (), where, extreme=extreme, title=title)

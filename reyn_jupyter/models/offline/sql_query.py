@@ -6,7 +6,7 @@ Invariant: every identifier is quoted and every value a literal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reyn_jupyter.models.offline.conditions import Condition
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema, literal, quoted
@@ -16,10 +16,11 @@ from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema, 
 
 @dataclass(frozen=True)
 class Output:
-    """One thing to compute or show: SQL, and the name that the answer gives it."""
+    """One thing to compute or show: SQL, the name that the answer gives it, and the column that it is made of."""
 
     sql: str
     label: str
+    column: ColumnSchema | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ class TableQuery:
         within: the groups inside which rows are ranked.
         extreme: only rows where this column has its greatest or smallest value.
         distinct: whether equal rows are shown once.
-        missing: columns whose missing values are counted, a row each.
+        text: a statement in place of all of the above, and `title` what its rows are.
+        unsaid: the columns of which the question does not say how the rows of one group are put together.
+        last: how many rows at the end of the table are shown.
         note: what the answer says of how the question was read.
     """
 
@@ -51,21 +54,35 @@ class TableQuery:
     ties: bool = False
     within: tuple[Output, ...] = ()
     distinct: bool = False
-    missing: tuple[ColumnSchema, ...] = ()
+    unsaid: tuple[Output, ...] = ()
+    last: int | None = None
+    text: str = ""
+    title: str = ""
     note: str = ""
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The columns with a time zone whose moments the answer shows or filters by, with that zone."""
+        columns = [output.column for output in (*self.outputs, *self.groups)]
+        columns += [condition.column for condition in self.conditions]
+        return tuple(dict.fromkeys(f"{c.name} in {c.zone} time" for c in columns if c is not None and c.zone))
 
 
 def of_column(column: ColumnSchema) -> Output:
-    return Output(column.sql, column.name)
+    """A column as it is shown: moments as their own time zone has them."""
+    return Output(column.local_sql if column.kind == "date" else column.sql, column.name, column)
 
 
 def aggregate(function: str, measure: Output) -> Output:
     """A function of a measure, with the words for it."""
     if function == "count":
-        return Output(f"COUNT({measure.sql})", f"number of {measure.label}")
+        return Output(f"COUNT({measure.sql})", f"number of {measure.label}", measure.column)
     words = {"avg": "average", "sum": "total", "max": "maximum", "min": "minimum", "median": "median",
              "stddev": "standard deviation", "var_samp": "variance"}  # fmt: skip
-    return Output(f"{function.upper()}({measure.sql})", f"{words[function]} {measure.label}")
+    if measure.column is not None and measure.column.kind == "date":
+        words |= {"max": "latest", "min": "earliest"}
+    name = f"{words[function]}{' of' if function == 'var_samp' else ''} {measure.label}"
+    return Output(f"{function.upper()}({measure.sql})", name, measure.column)
 
 
 def correlation(left: Output, right: Output) -> Output:
@@ -103,43 +120,52 @@ def share(part: Sequence[Condition], measure: Output | None) -> Output:
 
 
 def period(name: str, column: ColumnSchema) -> Output:
-    """A date column cut to months, weekdays and so on."""
-    if name == "month":
-        return Output(f"strftime({column.date_sql}, '%Y-%m')", "month")
-    if name == "quarter":
-        return Output(
-            f"strftime({column.date_sql}, '%Y') || '-Q' || EXTRACT(quarter FROM {column.date_sql})", "quarter"
-        )
-    if name == "week":
-        return Output(f"strftime({column.date_sql}, '%G-W%V')", "week")
-    if name == "dayofweek":
-        return Output(f"dayname({column.date_sql})", "weekday")
-    if name == "day":
-        return Output(f"strftime({column.date_sql}, '%Y-%m-%d')", "day")
-    return Output(f"EXTRACT({name} FROM {column.date_sql})", name)
+    """A date column cut to months, weekdays and so on, in the column's own time zone."""
+    day = column.date_sql
+    sql = {
+        "month": f"strftime({day}, '%Y-%m')",
+        "quarter": f"strftime({day}, '%Y') || '-Q' || EXTRACT(quarter FROM {day})",
+        "week": f"strftime({day}, '%G-W%V')",
+        "dayofweek": f"dayname({day})",
+        "day": f"strftime({day}, '%Y-%m-%d')",
+    }.get(name, f"EXTRACT({name} FROM {day})")
+    return Output(sql, "weekday" if name == "dayofweek" else name, column)
 
 
-def statement(query: TableQuery, source: str) -> str:
-    """The SQL of a query over a source (an alias, or a join).
+MOST = "most rows of one group"
+
+
+def statement(query: TableQuery, source: str, rows: str = "*") -> str:
+    """The SQL of a query over a source (an alias, or a join); `rows` is what stands for whole rows.
 
     >>> from reyn_jupyter.models.offline.sql_query import Output, TableQuery
     >>> statement(TableQuery((Output('AVG("fee")', "average fee"),)), "visits")
     'SELECT AVG("fee") AS "average fee" FROM visits'
     """
-    if query.missing:
-        return _missing(query, source)
+    if query.text:
+        return query.text
     conditions = query.conditions
     if query.extreme is not None:
         inner = f"SELECT {query.extreme.label} FROM {source}{where(conditions)}"
         conditions = (*conditions, Condition(f"{query.extreme.sql} = ({inner})", ""))
     shown = [*query.groups, *query.outputs]
-    columns = ", ".join(f"{output.sql} AS {quoted(output.label)}" for output in shown) or "*"
+    columns = ", ".join(f"{output.sql} AS {quoted(output.label)}" for output in shown) or rows
+    columns += f", MAX(COUNT(*)) OVER () AS {quoted(MOST)}" if query.unsaid else ""
     text = f"SELECT {'DISTINCT ' if query.distinct else ''}{columns} FROM {source}{where(conditions)}"
     if query.groups:
         text += f" GROUP BY {', '.join(output.sql for output in query.groups)}"
     if query.having is not None:
         text += f" HAVING {query.having.sql}"
+    if query.last is not None:
+        rows = f"SELECT greatest(0, COUNT(*) - {query.last}) FROM {source}{where(conditions)}"
+        return f"{text} LIMIT {query.last} OFFSET ({rows})"
     return text + _order(query)
+
+
+def whole_rows(table: TableSchema) -> str:
+    """What stands for whole rows: moments as their own time zone has them."""
+    local = [f"{c.local_sql} AS {c.sql}" for c in table.columns if c.zone]
+    return f"* REPLACE ({', '.join(local)})" if local else "*"
 
 
 def _order(query: TableQuery) -> str:
@@ -162,15 +188,6 @@ def _order(query: TableQuery) -> str:
             if output.sql != column and output not in query.within
         )
     return f"{text} LIMIT {limit}" if limit else text
-
-
-def _missing(query: TableQuery, source: str) -> str:
-    """Return the missing values of each column, a row each."""
-    return " UNION ALL ".join(
-        f'SELECT {literal(column.name)} AS "column", COUNT(*) - COUNT({column.sql}) AS "missing values" '
-        f"FROM {source}{where(query.conditions)}"
-        for column in query.missing
-    )
 
 
 def where(conditions: Sequence[Condition]) -> str:

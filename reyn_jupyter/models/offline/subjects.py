@@ -6,21 +6,42 @@ Invariant: what is used gets a role; a function or an extreme that the query wou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from reyn_jupyter.models.offline.conditions import Condition, number_at
-from reyn_jupyter.models.offline.lexer import EXTREMES
-from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded
+from reyn_jupyter.models.offline.lexer import EXTREMES, direction_of
+from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded
 from reyn_jupyter.models.offline.sql_query import Output, aggregate, of_column, period
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, literal
 
-_LISTING = ("list", "display", "print", "name", "sort", "split")
-TOTALS = ("most", "least", "fewest", "best", "worst")  # of groups: there is no "most" of a column
+_LISTING = ("list", "display", "print", "name", "sort", "order", "rank", "split")
+_SORTING = ("sort", "order", "rank")
+TOTALS = ("most", "least", "fewest")  # of groups: there is no "most" of a column
 _JOINED = ("and", ",", "&", "+")
 
 
 def is_generic(word: str) -> bool:
     """Return whether an extreme says nothing of its column: `highest`, not `heaviest`."""
     return not EXTREMES[word].concept
+
+
+def direction(board: ParseState, index: int, measure: Output) -> Literal["max", "min"]:
+    """Return the end of a measure that an adjective asks for.
+
+    Raises:
+        Ungrounded: The measure does not decide it.
+    """
+    unit, column = board.units[index], measure.column
+    end = direction_of(
+        unit.value if unit.value in EXTREMES else "earliest",
+        column.parts if column else (),
+        column is not None and column.kind == "date",
+    )
+    if end is None:
+        raise Ungrounded(
+            f"“{unit.text}” may mean the highest or the lowest {measure.label}: say which", (unit.text,)
+        )
+    return end
 
 
 def functions(board: ParseState) -> list[int]:
@@ -44,7 +65,9 @@ class Subjects:
         first: whether any rows will do: "first 5 rows".
         order: what to order by.
         ordered: whether an order of the figures is asked for.
+        order_word: the place of an adjective that says from which end: "worst first".
         descending: from which end.
+        unsaid: measures whose function the question does not say.
     """
 
     groups: list[Output] = field(default_factory=list)
@@ -58,7 +81,9 @@ class Subjects:
     first: bool = False
     order: Output | None = None
     ordered: bool = False
+    order_word: int | None = None
     descending: bool = True
+    unsaid: tuple[Output, ...] = ()
 
     def finish(self, board: ParseState) -> None:
         """Find what is computed, once the conditions have taken their words."""
@@ -180,6 +205,9 @@ def _order(board: ParseState, found: Subjects) -> None:
         value = board.units[index].value
         board.give("order", index)
         found.ordered = True
+        if value in EXTREMES:
+            found.order_word = index
+            continue
         if value != "by":
             found.descending = value == "desc"
             continue
@@ -196,6 +224,12 @@ def _groups(board: ParseState, found: Subjects) -> None:
     for marker in board.of_kind("group"):
         step = board.after(marker)
         ranked = found.limit is not None or bool(board.of_kind("extreme", "order"))
+        if step in board.open_columns() and board.units[0].value in _SORTING and step is not None:
+            board.give("order", marker, step)  # "sort orders by day"
+            found.order = of_column(board.columns[step])
+            found.descending = any(board.units[i].value == "desc" for i in board.of_kind("order"))
+            found.ordered = True
+            continue
         if step is not None and ranked and _is_figure(board, step):
             board.give("group", marker)  # "top 3 customers by total amount"
             if (
@@ -230,15 +264,17 @@ def _groups(board: ParseState, found: Subjects) -> None:
 
 def _is_figure(board: ParseState, step: int) -> bool:
     column = board.columns.get(step)
+    extremes = [board.units[index].value for index in board.of_kind("extreme")]
+    ends = any(EXTREMES[word].concept == "time" for word in extremes)  # "youngest by birth_date"
     return board.units[step].kind in ("aggregate", "extreme") or (
-        column is not None and column.kind == "number"
+        column is not None and (column.kind == "number" or (column.kind == "date" and ends))
     )
 
 
 def _next_joined(board: ParseState, index: int) -> int | None:
     """The unit after an `and` or a comma."""
     following = index + 1
-    while following < len(board.units) and board.roles.get(following) == "unit":
+    while following < len(board.units) and board.roles.get(following) in ("unit", "name"):
         following += 1
     if following < len(board.units) and board.units[following].value in ("and", ",", "&"):
         step = board.after(following)
@@ -332,9 +368,11 @@ def _figures(board: ParseState, found: Subjects) -> None:
         raise Ungrounded(
             f"I cannot tell what “{totals[0]}” is asked of: name a column of groups", (totals[0],)
         )
-    if not ranking and all(is_generic(board.units[index].value) for index in found.extremes):
-        calls += [_Call(index, EXTREMES[board.units[index].value].direction) for index in found.extremes]
+    if not ranking and all(_of_column(board, index) for index in found.extremes):
+        calls += [_Call(index, board.units[index].value) for index in found.extremes]
         found.extremes = []
+    if not ranking:
+        calls += [_Call(index, "min") for index in board.of_kind("top") if _is_first_date(board, index)]
     calls = _joined(board, sorted(calls, key=lambda call: call.place))
     named = [index for index in board.open_columns() if board.columns[index].kind in ("number", "date")]
     if not calls:
@@ -351,11 +389,42 @@ def _figures(board: ParseState, found: Subjects) -> None:
     found.figures = tuple(figures)
 
 
+def _of_column(board: ParseState, index: int) -> bool:
+    """Return whether an extreme is of a column alone: `highest fee`, `latest visit_date`.
+
+    Raises:
+        Ungrounded: The adjective is not of such a column: "hottest hour".
+    """
+    step, word = board.after(index), board.units[index].value
+    column = board.columns.get(step) if step is not None and board.roles.get(step) == "column" else None
+    if column is None or column.kind not in ("number", "date"):
+        return is_generic(word) and word not in ("best", "worst")
+    is_day = column.kind == "date" or column.name.lower() in (*CALENDAR, "hour")
+    if is_day and EXTREMES[word].concept not in ("", "time"):
+        said = board.units[index].text
+        raise Ungrounded(f"“{said}” is not said of {column.name}: name the column that is meant", (said,))
+    return True
+
+
+def _is_first_date(board: ParseState, index: int) -> bool:
+    step = board.after(index)
+    named = step is not None and board.roles.get(step) == "column" and board.columns[step].kind == "date"
+    return board.free(index) and board.units[index].value == "first" and named
+
+
 def _row_wanted(board: ParseState, found: Subjects) -> bool:
     """`the order with the highest amount`, `when was the latest order`: a row is wanted, not only its extreme."""
     if not found.extremes:
         return False
-    sources = [index for index, role in board.roles.items() if role == "source" and index < found.extremes[0]]
+    if board.units[0].value in ("who", "when", "where"):
+        return True
+    rows = [
+        index
+        for index in board.of_kind("word")
+        if board.units[index].value in ("row", "rows", "record", "records")
+    ]
+    sources = [index for index, role in board.roles.items() if role == "source"] + rows
+    sources = [index for index in sources if index < found.extremes[0]]
     between = [board.units[i].value for s in sources for i in range(s + 1, found.extremes[0])]
     return any(word in ("with", "has", "had", "have") for word in between)
 
@@ -409,7 +478,11 @@ def _run(board: ParseState, columns: list[int]) -> list[int]:
     """The first columns that are joined by `and` or commas."""
     run = columns[:1]
     for index in columns[1:]:
-        between = [board.units[i].value for i in range(run[-1] + 1, index) if board.roles.get(i) != "unit"]
+        between = [
+            board.units[i].value
+            for i in range(run[-1] + 1, index)
+            if board.roles.get(i) not in ("unit", "name")
+        ]
         if not between or not all(word in _JOINED for word in between):
             break
         run.append(index)
@@ -424,6 +497,10 @@ def _outputs(board: ParseState, found: Subjects, call: _Call) -> list[Output]:
     if not measures:
         concept = _by_concept(board, call.place)
         measures = [concept] if concept is not None else []
+    if call.function in EXTREMES:
+        if not measures:
+            raise Ungrounded("the question does not say of which column the highest or lowest value is meant")
+        return [aggregate(direction(board, call.place, measure), measure) for measure in measures]
     dates = [index for index in call.columns if board.columns[index].kind == "date"]
     if dates and call.function not in ("max", "min"):
         raise Ungrounded(
@@ -465,6 +542,8 @@ def _count(board: ParseState, call: _Call) -> Output:
             f"I cannot tell whether rows or different values of {column.name} are counted", (column.name,)
         )
     board.give("distinct", *marks, step)
+    if not marks and column.name in board.valued:  # "how many g are a"
+        return Output("COUNT(*)", "number of rows")
     return Output(f"COUNT(DISTINCT {column.sql})", f"number of different values of {column.name}")
 
 
@@ -481,8 +560,9 @@ def _measures(board: ParseState, found: Subjects, named: list[int]) -> None:
         concept = _by_concept(board, found.extremes[0])
         found.measures = [concept] if concept is not None else []
     if found.groups and found.target is None and found.limit is None and not found.extremes:
-        # "quantity by store" is a total; "visits per month" counts rows.
-        outputs = [aggregate("sum", measure) for measure in found.measures]
+        # "quantity by store" may be a total or an average: both are shown. "visits per month" counts rows.
+        outputs = [aggregate(function, measure) for measure in found.measures for function in ("sum", "avg")]
+        found.unsaid = tuple(found.measures)
         found.figures = tuple(outputs) or (Output("COUNT(*)", "number of rows"),)
 
 
@@ -490,11 +570,21 @@ def _by_concept(board: ParseState, place: int) -> Output | None:
     """`heaviest` is about a mass, `longest` about a length; `highest price` finds the column `fee`."""
     unit = board.units[place]
     concept = EXTREMES[unit.value].concept if unit.value in EXTREMES else ""
+    if concept in ("time", "speed"):
+        fitting = [
+            column
+            for column in board.table.of_kind("number", "date")
+            if direction_of(unit.value, column.parts, column.kind == "date") is not None
+        ]
+        ages = [column for column in fitting if column.kind == "number" and "age" in column.parts]
+        fitting = ages or fitting
+        if len(fitting) > 1:
+            names = ", ".join(f"`{column.name}`" for column in fitting)
+            raise Ungrounded(f"“{unit.text}” may be by {names}: name one of them", (unit.text,))
+        return of_column(fitting[0]) if fitting else None
     column = board.table.column((concept,), loosely=True) if concept else None
     if column is not None and column.kind in ("number", "date"):
         return of_column(column)
-    if concept == "year" and len(board.table.of_kind("date")) == 1:
-        return of_column(board.table.of_kind("date")[0])
     following = board.after(place)
     if following is None or not board.free(following, "word") or board.is_filler(following):
         return None

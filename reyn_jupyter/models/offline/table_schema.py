@@ -1,7 +1,7 @@
 """A table as far as results have shown it, and which of its columns a few words mean.
 
-Invariant: a column is matched by its own name's words first, by a synonym only where a caller asks for it, and
-two equally good columns are never told apart by chance: the shorter name wins, and of two as short neither.
+Invariant: a column is matched by its own name's words first, by a synonym only if a caller asks for it. Two columns
+that fit equally well are never told apart by chance.
 """
 
 from __future__ import annotations
@@ -16,19 +16,35 @@ from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept, stem
 
 ColumnKind = Literal["number", "text", "date", "flag", "other"]
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].{0,30})?\Z")
+_DATE_FORMATS = (  # of texts that hold dates; "" for what SQL reads by itself; a day before or after a month is none
+    (re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ].{0,30})?\Z"), ""),
+    (re.compile(r"[A-Z][a-z]{2} \d{1,2},? \d{4}\Z"), "%b %d %Y"),
+    (re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4}\Z"), "%d %b %Y"),
+    (re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}\Z"), "%d.%m.%Y"),
+)
+_ZONED = re.compile(r"(?:datetime64\[\w+, |timestamp\[\w+, tz=)([^\]]+)\]")
+_OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)|(?:pytz\.)?FixedOffset\((-?\d+)\)")
 _UNNAMED = re.compile(r"level_\d+|\(index\)")
 _FLAGS = {"yes", "no", "true", "false", "y", "n"}
 
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """A column: its name, what it holds, the few values that were seen, and whether it is a level of an index."""
+    """A column.
+
+    Attributes:
+        name: as the table has it.
+        kind: what it holds.
+        seen: the few values that were seen.
+        level: whether it is a level of an index.
+        dtype: its type in the notebook, if that is known.
+    """
 
     name: str
     kind: ColumnKind
     seen: tuple[Any, ...] = ()
     level: bool = False
+    dtype: str = ""
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
@@ -39,8 +55,28 @@ class ColumnSchema:
         return quoted(self.name)
 
     @property
+    def zone(self) -> str:
+        """The time zone of a column of moments; "" for anything else."""
+        match = _ZONED.match(self.dtype)
+        return match[1] if match else ""
+
+    @property
+    def local_sql(self) -> str:
+        """The column with moments as its own time zone has them, and texts that hold dates as dates."""
+        match = _OFFSET.fullmatch(self.zone)
+        if match is not None:
+            sign = -1 if match[1] == "-" else 1
+            minutes = int(match[4]) if match[4] else sign * (60 * int(match[2]) + int(match[3]))
+            return f"timezone('UTC', {self.sql}) + INTERVAL ({minutes}) MINUTE"
+        if self.zone:
+            return f"timezone({literal(self.zone)}, {self.sql})"
+        style = date_format(self.seen) if self.kind == "date" else None
+        text = f"replace({self.sql}, ',', '')" if style == "%b %d %Y" else self.sql
+        return f"strptime({text}, {literal(style)})" if style else self.sql
+
+    @property
     def date_sql(self) -> str:
-        return f"CAST({self.sql} AS DATE)"
+        return f"CAST({self.local_sql} AS DATE)"
 
 
 @dataclass(frozen=True)
@@ -53,6 +89,7 @@ class TableSchema:
         alias: its name in SQL.
         columns: what results have shown of it.
         named: whether the prompt named it.
+        unlisted: how many further columns it has that no result has shown.
     """
 
     label: str
@@ -60,15 +97,26 @@ class TableSchema:
     alias: str
     columns: tuple[ColumnSchema, ...]
     named: bool = True
+    unlisted: int = 0
 
     def column(self, words: Sequence[str], *, loosely: bool = False) -> ColumnSchema | None:
         """The column that some words name, None when none or several do. `loosely` accepts a synonym for one word."""
-        scores = [(_match(words, column, loosely), column) for column in self.columns]
-        best = max((score - 0.01 * len(column.parts) for score, column in scores if score > 0), default=0.0)
-        chosen = [
-            column for score, column in scores if score > 0 and score - 0.01 * len(column.parts) == best
-        ]
+        chosen = self.columns_named(words, loosely=loosely)
         return chosen[0] if len(chosen) == 1 else None
+
+    def columns_named(self, words: Sequence[str], *, loosely: bool = False) -> list[ColumnSchema]:
+        """The columns that some words name equally well."""
+        scores = [(_match(words, column, loosely), column) for column in self.columns]
+        best = max((score for score, _ in scores), default=0.0)
+        return [column for score, column in scores if score == best and score > 0]
+
+    @cached_property
+    def repeated(self) -> tuple[ColumnSchema, ...]:
+        """The columns whose name another one has too: a description calls the second one `a (2)`."""
+        names = {column.name for column in self.columns}
+        bases = {re.sub(r" \(\d+\)\Z", "", name) for name in names}
+        twice = {base for base in bases if base in names and f"{base} (2)" in names}
+        return tuple(c for c in self.columns if re.sub(r" \(\d+\)\Z", "", c.name) in twice)
 
     @property
     def cells(self) -> tuple[ColumnSchema, ...]:
@@ -124,6 +172,8 @@ def kind_of_type(name: str) -> ColumnKind:
     low = name.lower()
     if "bool" in low:
         return "flag"
+    if low.startswith(("timedelta", "interval", "period", "complex", "duration")):
+        return "other"
     if any(part in low for part in ("date", "time", "period")):
         return "date"
     if any(part in low for part in ("int", "float", "double", "decimal", "numeric", "number", "real")):
@@ -145,10 +195,17 @@ def kind_of_values(values: Iterable[object]) -> ColumnKind:
     ):
         return "number"
     if all(isinstance(value, str) for value in seen):
-        if all(_DATE.match(str(value)) for value in seen):
-            return "date"
-        return "text"
+        return "text" if date_format(seen) is None else "date"
     return "other"
+
+
+def date_format(values: Iterable[object]) -> str | None:
+    """Return how texts hold dates: a format of `strptime`, "" for what SQL reads by itself, None for other texts."""
+    seen = [value for value in values if value is not None]
+    for pattern, style in _DATE_FORMATS:
+        if seen and all(isinstance(value, str) and pattern.match(value) for value in seen):
+            return style
+    return None
 
 
 def is_flag(column: ColumnSchema) -> bool:
@@ -191,7 +248,9 @@ def columns_of_description(value: object) -> tuple[ColumnSchema, ...]:
         seen = tuple(row.get(name) for row in rows)
         known = kind_of_type(kind)
         by_values = kind_of_values(seen) if rows else "text"
-        columns.append(ColumnSchema(name, by_values if known in ("other", "text") else known, seen))
+        columns.append(
+            ColumnSchema(name, by_values if known in ("other", "text") else known, seen, dtype=kind)
+        )
     return _with_levels(value.get("index"), rows, columns) if columns else columns_of_rows(rows)
 
 
@@ -210,5 +269,5 @@ def _with_levels(
         seen = tuple(row.get(name) for row in rows)
         known = kind_of_type(dtype)
         kind = kind_of_values(seen) if known in ("other", "text") else known
-        levels.append(ColumnSchema(name, kind, seen, level=True))
+        levels.append(ColumnSchema(name, kind, seen, level=True, dtype=dtype))
     return (*levels, *columns)

@@ -5,6 +5,7 @@ Invariant: the record alone decides. A model's own word that it looked at data, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
@@ -18,10 +19,11 @@ from reyn_jupyter.runtime.record.events import (
     RunStarted,
 )
 
-# A model that declines says so in the reason why it stopped.
-DECLINES = frozenset({"refusal", "content_filter", "declined"})
 # Any other reason than these may have cut an answer short.
-_COMPLETE = frozenset({"stop", "tool_calls"})
+_COMPLETE = frozenset({"stop", "tool_calls", ""})
+_SENTENCE_END = re.compile(r"(?<=[.!?:])[\"”’')*_]*\s+")
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+\S")
+_LONGEST_QUESTION = 2_000  # characters of an answer that may be a question
 
 
 class CallRecord(Protocol):
@@ -47,6 +49,8 @@ class RunOutcome(StrEnum):
     RAN_ON = "ran on until the limit of tokens"
     ENDED_EARLY = "ended for a reason of the provider's"
     NO_ANSWER = "gave no answer"
+    NEAREST_PASSAGE = "showed the nearest passages"
+    ASKED_BACK = "asked back"
     DECLINED = "declined"
     DENIED = "denied"
     LIMIT = "stopped at a limit"
@@ -57,6 +61,12 @@ class RunOutcome(StrEnum):
     CALL_FAILED = "call failed"
 
 
+# A model says in the reason why it stopped that it declines, or that it quotes passages that may be no answer.
+_BY_REASON = {
+    **dict.fromkeys(("refusal", "content_filter", "declined"), RunOutcome.DECLINED),
+    "nearest": RunOutcome.NEAREST_PASSAGE,
+}
+KNOWN_ENDS = frozenset({*_COMPLETE, *_BY_REASON, "length"})  # of a reply
 _BY_STATUS = {
     "error": RunOutcome.ERROR,
     "interrupted": RunOutcome.INTERRUPTED,
@@ -79,23 +89,44 @@ def outcome_of(
         return _BY_STATUS[ended.status]
     if started.model is None:
         return _outcome_by_hand(calls)
-    if last is not None and last.finish_reason in DECLINES:
-        return RunOutcome.DECLINED
+    reason = last.finish_reason if last is not None else ""
+    if reason in _BY_REASON:
+        return _BY_REASON[reason]
     if is_call(ended.answer):
         return RunOutcome.CALL_AS_TEXT
-    if last is not None and last.error is None and last.finish_reason not in _COMPLETE:
-        return RunOutcome.RAN_ON if last.finish_reason == "length" else RunOutcome.ENDED_EARLY
+    if reason not in _COMPLETE:
+        return RunOutcome.RAN_ON if reason == "length" else RunOutcome.ENDED_EARLY
+    return _outcome_of_answer(started, ended.answer, calls)
+
+
+def _outcome_of_answer(started: RunStarted, answer: str, calls: Sequence[CallRecord]) -> RunOutcome:
+    """Return what an answer that came to its end rests on."""
     if any(has_changed(call) for call in calls):
         return RunOutcome.CHANGED
+    if is_question(answer):
+        return RunOutcome.ASKED_BACK
     if any(informs_answer(call) for call in calls):
         return RunOutcome.FROM_DATA
     if any(call.denied for call in calls):
         return RunOutcome.DENIED
-    if not ended.answer.strip():
+    if not answer.strip():
         return RunOutcome.NO_ANSWER
     if started.sent:  # the prompt brought its data along
         return RunOutcome.FROM_DATA
     return RunOutcome.FROM_CONVERSATION if started.history_tokens else RunOutcome.WITHOUT_DATA
+
+
+def is_question(answer: str) -> bool:
+    """Return whether an answer only asks something: each of its sentences is a question, apart from a list of choices.
+
+    >>> is_question("Which column do you mean?\\n- a\\n- b"), is_question("It is 4. Shall I plot it?")
+    (True, False)
+    """
+    if len(answer) > _LONGEST_QUESTION or "?" not in answer:
+        return False
+    lines = [line for line in answer.splitlines() if line.strip() and not _ITEM.match(line)]
+    sentences = [each for line in lines for each in _SENTENCE_END.split(line.strip()) if each]
+    return bool(sentences) and all(each.rstrip("\"”’')*_ ").endswith("?") for each in sentences)
 
 
 def _outcome_by_hand(calls: Sequence[CallRecord]) -> RunOutcome:

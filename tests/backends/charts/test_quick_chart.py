@@ -26,6 +26,23 @@ def children() -> Iterator[ChildProcesses]:
         yield processes
 
 
+def test_the_title_names_filters_aggregates_and_the_time_zone() -> None:
+    query = "SELECT region, sum(amount) AS v FROM orders WHERE status = 'paid' GROUP BY region LIMIT 3"
+    drawing = quick_drawing(REGIONS.set_axis(["region", "v"], axis=1), sql=query)
+    assert drawing is not None
+    assert drawing.title == "v (sum(amount)) by region, where status = 'paid', the first 3 rows"
+    assert drawing.words.startswith(f"Bar chart: {drawing.title}, 3 bars")
+    late = (
+        pd.to_datetime(["2023-12-31 23:30", "2024-02-01 12:00"])
+        .tz_localize("UTC")
+        .tz_convert("Europe/Berlin")
+    )
+    zoned = quick_drawing(pd.DataFrame({"at": late, "n": [2, 1]}))
+    assert (
+        zoned is not None and "n by at (Europe/Berlin)" in zoned.words and "highest 2024-01-01" in zoned.words
+    )
+
+
 @pytest.mark.parametrize(
     ("rows", "mark", "said"),
     [

@@ -99,7 +99,7 @@ def test_a_number_is_that_of_pandas(prompt: str, expected: float) -> None:
     ("prompt", "expected"),
     [
         ("top 2 buyers by total amount in baskets", [["Top Shelf", "480"], ["Acme", "115.5"]]),
-        ("worst buyer by amount in baskets", [["May Flowers", "10"]]),
+        ("buyer with the lowest total amount in baskets", [["May Flowers", "10"]]),
         ("buyers in baskets with more than 2 baskets", [["Acme", "3"], ["Top Shelf", "3"]]),
         ("which buyers have an average amount over 100 in baskets", [["Top Shelf", "160"]]),
         (
@@ -192,6 +192,8 @@ def test_a_word_without_a_meaning_is_named_in_the_refusal(prompt: str, word: str
         "how many quantity in baskets",
         "number of baskets per buyer over 2",
         "what was our best day in baskets",
+        "worst buyer by amount in baskets",
+        "top 2 buyers by amount in baskets",
         "average monthly amount in baskets",
         "which baskets are duplicated",
     ],

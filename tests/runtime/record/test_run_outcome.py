@@ -78,6 +78,35 @@ def stopped_by(run: Trace, reason: str) -> Trace:
     )
 
 
+def test_passages_that_may_be_no_answer_have_a_neutral_badge() -> None:
+    run = stopped_by(trace(QUERY), "nearest")
+    assert run.outcome is RunOutcome.NEAREST_PASSAGE
+    said = to_text(view(run))
+    assert "[nearest passages]" in said and "answered from data" not in said
+
+
+def test_an_answer_that_only_asks_is_a_question_back_whatever_was_looked_at() -> None:
+    asked = (
+        "Which column do you mean?",
+        "Do you mean?\n- `a`\n- `b`",
+        "**Which one?** Or both?",
+        "1 row or 2?",
+    )
+    for answer in asked:
+        for calls in ((QUERY,), (INSPECTED,), (LISTING,), ()):
+            run = trace(*calls, answer=answer)
+            assert run.outcome is RunOutcome.ASKED_BACK, answer
+            assert "✓" not in to_text(view(run)).splitlines()[0]
+    for answer in (
+        "It is 4. Shall I plot it?",
+        "What is it? It is 4.",
+        "| a |\n| --- |\n| 1? |",
+        "It is 4.",
+        "a?b",
+    ):
+        assert trace(QUERY, answer=answer).outcome is RunOutcome.FROM_DATA, answer
+
+
 @pytest.mark.parametrize("reason", ["refusal", "content_filter"])
 def test_a_refusal_of_the_model_is_one(reason: str) -> None:
     assert stopped_by(trace(QUERY), reason).outcome is RunOutcome.DECLINED

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from reyn_jupyter.models.offline import sql_query
@@ -16,6 +17,7 @@ from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_j
 from reyn_jupyter.models.offline.lexer import units
 from reyn_jupyter.models.offline.prompt_tokens import Prompt, read_prompt
 from reyn_jupyter.models.offline.skills import table_lookup
+from reyn_jupyter.models.offline.skills.table_lookup import by_alias
 from reyn_jupyter.models.offline.sql_query import Output, TableQuery, aggregate, of_column, period
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 from reyn_jupyter.models.offline.transcript import KnownAction
@@ -106,20 +108,24 @@ def _columns(context: PlanningContext, prompt: Prompt, *names: str) -> tuple[Tab
 
 def _histogram(context: PlanningContext, prompt: Prompt, rest: str) -> dict[str, Any]:
     name = re.split(r"\s+(?:in|of|from)\s+", rest.strip(" .?!"), maxsplit=1)
-    if len(name) == 2 and name[1].lower() not in {table.label.lower() for table in _tables(context, prompt)}:
+    known = {action.entry.lower() for action in table_lookup.variables(context)} | set(
+        table_lookup.data_paths(prompt)
+    )
+    if len(name) == 2 and name[1].lower() not in known and name[1] not in known:
         raise Declined(f"“{name[1][:60]}” is no table that I found.")
     table, [column] = _columns(context, prompt, name[0])
     return {"data": table.source, "mark": "histogram", "x": column.name}
 
 
 def _against(context: PlanningContext, prompt: Prompt, first: str, second: str) -> dict[str, Any]:
-    """Points of two numbers; the total of one number for each value of anything else."""
+    """Points of two numbers; a bar of one number for each value of a text."""
+    if (condition := re.search(r"\s(?:in|of|for|where|with)\s+(.+)", second)) is not None:
+        raise Declined(f"points are drawn of all rows, and “{condition[1][:60]}” says which.")
     table, [y, x] = _columns(context, prompt, first, second)
     numbers = [column for column in (y, x) if column.kind == "number"]
     if len(numbers) == 1 and "text" in (x.kind, y.kind):
         [other] = [column for column in (x, y) if column is not numbers[0]]
-        measure = {"field": numbers[0].name, "aggregate": "sum"}
-        return {"data": table.source, "mark": "bar", "x": other.name, "y": measure}
+        return {"data": table.source, "mark": "bar", "x": other.name, "y": numbers[0].name}
     if not numbers:
         raise Declined(f"{code(y.name)} and {code(x.name)} hold no numbers to draw.")
     return {"data": table.source, "mark": "point", "x": x.name, "y": y.name}
@@ -131,19 +137,27 @@ def _against(context: PlanningContext, prompt: Prompt, first: str, second: str) 
 def _grouped(context: PlanningContext, rest: str) -> dict[str, Any]:
     """What the grammar of tables makes of the rest: as it is, else as a total."""
     table, asked = _reading(context, rest)
-    if len(asked.groups) not in (1, 2) or len(asked.outputs) != 1 or asked.limit is not None or asked.having:
+    if (
+        len(asked.groups) not in (1, 2)
+        or asked.limit is not None
+        or asked.having
+        or (len(asked.outputs) != 1 and len(asked.unsaid) != 1)
+    ):
         raise Declined("I cannot tell what stands at the two axes; say “plot AMOUNT per MONTH in TABLE”.")
-    sql = f"SELECT * FROM {table.alias}{sql_query.where(asked.conditions)}"  # noqa: S608 - as in sql_query
-    plain = not asked.conditions and "\n" not in table.source
-    rows = {"data": table.source} if plain else {"sql": sql, "sources": table_lookup.by_alias(table)}
     axes = [_axis(group, table) for group in asked.groups]
-    measure = _measure(asked.outputs[0], table)
+    measure = _measure(asked, table)
+    rows: dict[str, Any] = {"data": table.source}
     if None in axes or measure is None:
-        names = [group.label for group in asked.groups]
-        axes = [{"field": name, "sort": "ascending"} for name in names]
+        axes = [{"field": group.label, "sort": "ascending"} for group in asked.groups]
         measure = {"field": asked.outputs[0].label}
-        statement = sql_query.statement(asked, table.alias)
-        rows = {"sql": statement, "sources": table_lookup.by_alias(table)}
+        rows = {
+            "sql": sql_query.statement(replace(asked, unsaid=()), table.alias),
+            "sources": by_alias(table),
+        }
+    elif asked.conditions or "\n" in table.source:
+        sql = f"SELECT {sql_query.whole_rows(table)} FROM {table.alias}{sql_query.where(asked.conditions)}"  # noqa: S608 - as in sql_query
+        rows = {"sql": sql, "sources": by_alias(table)}
+        axes = [_zoned(axis, group) for axis, group in zip(axes, asked.groups, strict=True)]
     return {
         **rows,
         "mark": "bar",
@@ -153,9 +167,15 @@ def _grouped(context: PlanningContext, rest: str) -> dict[str, Any]:
     }
 
 
+def _zoned(axis: dict[str, Any] | None, group: Output) -> dict[str, Any] | None:
+    """An axis of moments that a query gives as their own time zone has them, which its title names."""
+    zone = group.column.zone if group.column is not None else ""
+    return {**(axis or {}), "title": f"{group.label} of {axis['field']} ({zone})"} if zone and axis else axis
+
+
 def _reading(context: PlanningContext, rest: str) -> tuple[TableSchema, TableQuery]:
     problem: Declined | None = None
-    for text in (rest, f"total {rest}"):
+    for text in (rest, f"total {rest}"):  # "plot amount per month": without a verb it may be no question
         prompt = read_prompt(text)
         try:
             table, asked = table_lookup.best_reading(context, prompt, units(prompt))
@@ -178,7 +198,11 @@ def _axis(group: Output, table: TableSchema) -> dict[str, Any] | None:
     return None
 
 
-def _measure(output: Output, table: TableSchema) -> dict[str, Any] | None:
+def _measure(asked: TableQuery, table: TableSchema) -> dict[str, Any] | None:
+    """The channel of the figure; without an aggregate if the question names none, so that the chart says what it is."""
+    [output, *_] = asked.outputs
+    if asked.unsaid:
+        return {"field": asked.unsaid[0].column.name} if asked.unsaid[0].column is not None else None
     if output.sql == "COUNT(*)":
         return {"aggregate": "count"}
     for column in table.columns:

@@ -31,7 +31,7 @@ _WORDS_TEXT = """
 describe description summarize summarise summary shape schema column columns field fields dtype dtypes type types
 structure head preview size length value values big large long dimension dimensions first look looks print display view
 inspect variable variables array series list dict object names overview info content contents inside contain contains
-hold holds
+hold holds many
 """
 _WORDS = frozenset(_WORDS_TEXT.split())
 _OF_A_TEXT = {"print", "line", "lines"}  # a file is wanted as it stands
@@ -66,7 +66,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     variables = context.listing((category,))
     chosen = _chosen(variables, prompt)
     if chosen is not None and not _about_it_alone(prompt, chosen):
-        return None
+        return _type_of_column(context, prompt, chosen)
     if chosen is None:
         if explicit and (_NOUN.search(low) or re.match(r"(?:please\s+)?describe\b", low)):
             names = ", ".join(code(action.entry) for action in variables[:10]) or "none"
@@ -76,6 +76,19 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     if result.error is not None:
         raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
     return describe_variable(chosen.entry, context.whole(result))
+
+
+def _type_of_column(context: PlanningContext, prompt: Prompt, chosen: KnownAction) -> str | None:
+    """`what type is time_hour in flights?`: the type of the one column that all other words name."""
+    known = {*FILLER, *_WORDS, chosen.entry.lower()}
+    named = " ".join(word for word in prompt.words if word not in known)
+    if not named or not prompt.has("type", "dtype", "types", "dtypes"):
+        return None
+    table_schema = table_lookup.of_variable(context, chosen)
+    column = table_schema.column(named.split()) if table_schema is not None else None
+    if column is None or not column.dtype:
+        return None
+    return f"The type of {column.name} in {code(chosen.entry)} is {code(column.dtype)}."
 
 
 def _about_it_alone(prompt: Prompt, chosen: KnownAction) -> bool:

@@ -28,6 +28,7 @@ _FORMS = (
 )
 _PATTERNS = tuple(re.compile(_POLITE + form, re.IGNORECASE | re.DOTALL) for form in _FORMS)
 _ANY = frozenset({"documents", "document", "docs", "corpus", "corpora"})
+NEAREST_PASSAGES = "Nearest to that in "  # how such an answer begins, which is none to the question
 HITS = 2  # passages that are quoted
 
 
@@ -57,7 +58,7 @@ def _passages(context: PlanningContext, corpus: KnownAction, about: str) -> str:
     quotes = [_quote(hit) for hit in _hits(context, result)]
     if not quotes:
         raise Declined(f"nothing in {code(corpus.entry)} is near that.")
-    return f"Nearest to that in {code(corpus.entry)}, whether it answers it or not:\n\n" + "\n\n".join(quotes)
+    return f"{NEAREST_PASSAGES}{code(corpus.entry)}, whether it answers it or not:\n\n" + "\n\n".join(quotes)
 
 
 def _hits(context: PlanningContext, result: ToolOutput) -> Iterator[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from reyn_jupyter.models.offline import sql_query
 from reyn_jupyter.models.offline.answers import ROWS, cell, code, table, value
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, for_job
 from reyn_jupyter.models.offline.lexer import Unit, asks, may_ask, units
-from reyn_jupyter.models.offline.lexicon import CODES, alike, one_letter_off, overlap, parts, stem
+from reyn_jupyter.models.offline.lexicon import CODES, FILLER, alike, one_letter_off, overlap, parts, stem
 from reyn_jupyter.models.offline.parse_state import Ungrounded, Values
 from reyn_jupyter.models.offline.parser import ValueLookup, interpret
 from reyn_jupyter.models.offline.prompt_tokens import Prompt
@@ -131,14 +131,21 @@ def _named(offered: Sequence[KnownAction], prompt: Prompt) -> tuple[list[KnownAc
 
 def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
     """A variable as a table, None when it is no frame."""
-    columns = columns_of_description(context.whole(context.invoke(action, few_rows(action))).json)
+    described = context.whole(context.invoke(action, few_rows(action))).json
+    columns = columns_of_description(described)
+    left = described.get("columns_left_out") if isinstance(described, dict) else None
     if any(column.level for column in columns) and len({c.name.casefold() for c in columns}) < len(columns):
         if not named:
             return None
         raise Declined(
             f"the index of {code(action.entry)} has the name of a column, or of another level, too."
         )
-    return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
+    unlisted = left if isinstance(left, int) else 0
+    return (
+        TableSchema(action.entry, action.entry, _alias(action.entry), columns, named, unlisted)
+        if columns
+        else None
+    )
 
 
 def few_rows(action: KnownAction, rows: int = SAMPLE) -> dict[str, int]:
@@ -239,8 +246,14 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
         listing = True  # "what is the status of order 1234?"
     if not plain and not ((listing or may_ask(found)) and (data_paths(prompt) or _short(prompt))):
         return None
-    if _about_other_things(found) or (prompt.paths and not data_paths(prompt)):
+    if (
+        prompt.words[:1] == ("describe",)
+        or _about_other_things(found)
+        or (prompt.paths and not data_paths(prompt))
+    ):
         return None
+    if listing and all(word in (*FILLER, *_SHOWING) or word in _entries(context) for word in prompt.words):
+        return None  # "show orders" describes it
     query_action(context)
     if re.search(r"\b(?:join|merge|joined|combine)\b", prompt.lower):
         both = join_tables(context, prompt)
@@ -252,6 +265,21 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
         if plain or data_paths(prompt) or (may_ask(found) and _named(variables(context), prompt)[0]):
             raise
         return None
+
+
+_SHOWING = ("list", "show", "which", "display", "print")
+
+
+def _entries(context: PlanningContext) -> set[str]:
+    return {action.entry.lower() for action in variables(context)}
+
+
+def attempt_named(context: PlanningContext, prompt: Prompt) -> str | None:
+    """Answer whatever else names a table, or decline with the words that have no meaning; None if it names none."""
+    if not data_paths(prompt) and (prompt.paths or not _named(variables(context), prompt)[0]):
+        return None
+    query_action(context)
+    return _answer(context, *best_reading(context, prompt, units(prompt)))
 
 
 def _short(prompt: Prompt) -> bool:
@@ -313,7 +341,8 @@ def _first_reading(
     for group in candidates(context, prompt):
         answers: list[tuple[TableSchema, TableQuery]] = []
         lookups: list[tuple[TableSchema, ValueLookup]] = []
-        for on in (made for make in group if (made := make()) is not None):
+        tried = [made for make in group if (made := make()) is not None]
+        for on in tried:
             try:
                 answers.append((on, interpret(found, on, None, _names(on))))
             except ValueLookup as need:
@@ -333,6 +362,9 @@ def _first_reading(
             )
         if answers:
             return answers[0]
+        named = "|".join(re.escape(on.label.lower()) for on in tried)
+        if tried and re.search(rf"\b(?:in|from) (?:the )?(?:{named})(?!\w)", prompt.lower):
+            raise Declined(min(reasons)[1])  # no other table is meant
     raise Declined("I found no table that the question is about. Name a variable or a file.")
 
 
@@ -365,7 +397,73 @@ def _names(on: TableSchema) -> list[str]:
 
 
 def _answer(context: PlanningContext, on: TableSchema, asked: TableQuery) -> str:
-    return describe_rows(asked, on, records(context, sql_query.statement(asked, on.alias), by_alias(on)))
+    sources = by_alias(on)
+    text = sql_query.statement(asked, on.alias, sql_query.whole_rows(on))
+    found = records(context, text, sources)
+    counted = replace(asked, outputs=(sql_query.Output("COUNT(*)", "rows"),), order=None)
+    count_sql = sql_query.statement(counted, on.alias)
+    room = context.has_room(query_action(context), {"sql": count_sql, "sources": sources}, 2)
+    if found.cut and not asked.outputs and not asked.text and room:
+        rows = records(context, count_sql, sources).rows
+        found = replace(found, total=int(str(rows[0]["rows"])), cut=False)
+        context.invoke(
+            query_action(context), {"sql": f"{text} ", "sources": sources}
+        )  # last: the run's table
+    elif (numbers := _numbers_without_value(on, asked, found.rows)) and not asked.text:
+        infinite = " OR ".join(f"isinf(CAST({quoted(name)} AS DOUBLE))" for name in numbers)
+        probe = f'SELECT COUNT(*) AS "rows" FROM ({text}) WHERE {infinite}'  # noqa: S608 - quoted names
+        if context.has_room(query_action(context), {"sql": probe, "sources": sources}, 3):
+            if records(context, probe, sources).rows[0]["rows"]:  # JSON has no infinite numbers
+                found = records(context, f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({text})", sources)  # noqa: S608
+            else:
+                context.invoke(query_action(context), {"sql": f"{text} ", "sources": sources})
+    if asked.unsaid:
+        most = max((int(str(row.pop(sql_query.MOST, 1))) for row in found.rows), default=1)
+        asked = _put_together(asked, found.rows, most)
+    return describe_rows(asked, on, found)
+
+
+def _numbers_without_value(on: TableSchema, asked: TableQuery, rows: list[dict[str, object]]) -> list[str]:
+    """The number columns of an answer with cells that are missing in JSON, and so may be infinite."""
+    columns = {column.name: column for column in on.columns}
+    columns |= {output.label: output.column for output in asked.outputs if output.column is not None}
+    floats = {n for n, c in columns.items() if c.kind == "number" and "int" not in c.dtype.lower()}
+    return (
+        [name for name in rows[0] if name in floats and any(row.get(name) is None for row in rows)]
+        if rows
+        else []
+    )
+
+
+def _put_together(asked: TableQuery, rows: list[dict[str, object]], most: int) -> TableQuery:
+    """Decide how a column is read of which the question does not say whether it is added up or averaged.
+
+    If no group has more than one row, its value is the answer. Otherwise total and average are both shown; a ranking
+    by either would be a guess.
+
+    Raises:
+        Declined: groups of several rows are ranked.
+    """
+    [first, *_] = asked.unsaid
+    if most > 1 and asked.limit is not None:
+        group = asked.groups[-1].label
+        raise Declined(
+            f"there are several rows for one {group}: do you mean the total, the average or the highest "
+            f"{first.label}? Say for example “by average {first.label}”."
+        )
+    if most > 1:
+        names = " and ".join(output.label for output in asked.unsaid)
+        return replace(
+            asked, note=f"the question does not say whether {names} is added up or averaged: here are both"
+        )
+    for row in rows:
+        for output in asked.outputs:
+            label = output.label.split(" ", 1)[1]
+            row[label] = row.pop(output.label)
+    labels = dict.fromkeys(output.label.split(" ", 1)[1] for output in asked.outputs)
+    return replace(
+        asked, outputs=tuple(sql_query.Output("", label) for label in labels), note="one row in each group"
+    )
 
 
 def _values(context: PlanningContext, wanted: Sequence[tuple[TableSchema, Sequence[str]]]) -> list[Values]:
@@ -402,11 +500,13 @@ def _forms(words: str) -> list[str]:
 
 
 def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
-    """The rows of a query in words, or as a table."""
+    """The rows of a query in words, or as a table, with how the question was understood."""
     labels = " and ".join(code(label.rsplit("/", 1)[-1]) for label in on.source.split("\n"))
-    labels = f"{labels} ({asked.note})" if asked.note else labels
+    notes = [note for note in (asked.note, ", ".join(asked.zones)) if note]
+    labels = f"{labels} ({'; '.join(notes)})" if notes else labels
     rows = found.rows
-    where = f", where {code(' and '.join(c.words for c in asked.conditions))}" if asked.conditions else ""
+    conditions = [*asked.conditions, *([asked.having] if asked.having else [])]
+    where = f", where {code(' and '.join(c.words for c in conditions))}" if conditions else ""
     if not rows:
         return f"No row of {labels} fits{where}."
     if len(rows) == 1 and asked.outputs and not (asked.groups or asked.limit or asked.extreme):
@@ -417,7 +517,30 @@ def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
         first, *rest = [(name, cell(given)) for name, given in rows[0].items()] or [("", "")]
         said = "".join(f", {name} {given}" for name, given in rest)
         return f"From {labels}{where}: **{first[1]}** ({first[0]}){said}."
-    if asked.having is not None:
-        where = f"{where}{' and' if where else ', where'} {code(asked.having.words)}"
-    cut = f"\n\nThe first {asked.limit} rows." if not asked.outputs and len(rows) == asked.limit else ""
-    return f"From {labels}{where}:\n\n{table(rows, found.total, cut=found.cut)}{cut}"
+    heading = _heading(asked, on, labels, where, found)
+    if heading.startswith(f"{found.total} rows") and found.total > ROWS:  # the heading counts them
+        return f"{heading}:\n\n{table(rows[:ROWS])}\n\nThe first {ROWS} are shown."
+    return f"{heading}:\n\n{table(rows, found.total, cut=found.cut)}"
+
+
+def _heading(asked: TableQuery, on: TableSchema, labels: str, where: str, found: Records) -> str:
+    """How a question with several rows as its answer was understood, in one line."""
+    whole = found.total > 1 and not (asked.outputs or asked.limit or asked.last or asked.extreme)
+    rows = f"{found.total} rows" if whole and not found.cut else "Rows"
+    said = asked.title or " and ".join(output.label for output in asked.outputs) or rows
+    by = (
+        f" by {' and '.join(output.label for output in asked.groups)}"
+        if asked.groups and asked.outputs
+        else ""
+    )
+    if asked.groups and not asked.outputs:
+        said = " and ".join(output.label for output in asked.groups)
+    text = f"{said[:1].upper()}{said[1:]}{by} in {labels}{where}"
+    if asked.order is not None and (asked.outputs or asked.limit or not asked.groups):
+        known = (*asked.outputs, *asked.groups, *(sql_query.of_column(column) for column in on.columns))
+        named = next((output.label for output in known if output.sql == asked.order[0]), "an expression")
+        if not asked.groups or asked.order[0] != asked.groups[0].sql:
+            text += f", by {named} from the {'highest' if asked.order[1] else 'lowest'}"
+    if asked.limit is not None and not asked.extreme:
+        text += f", the first {asked.limit}"
+    return f"{text}, the last {asked.last} rows" if asked.last is not None else text

@@ -66,6 +66,8 @@ _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.RAN_ON: ("! ran on until the limit of tokens", "warn"),
     RunOutcome.ENDED_EARLY: ("! may be incomplete", "warn"),
     RunOutcome.NO_ANSWER: ("! gave no answer", "warn"),
+    RunOutcome.NEAREST_PASSAGE: ("nearest passages", "info"),
+    RunOutcome.ASKED_BACK: ("? asked back", "info"),
     RunOutcome.DECLINED: ("– declined", "muted"),
     RunOutcome.DENIED: ("⊘ denied", "warn"),
     RunOutcome.LIMIT: ("◼ stopped at a limit", "warn"),

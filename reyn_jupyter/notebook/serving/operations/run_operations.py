@@ -210,7 +210,7 @@ async def draw_chart(context: OperationContext, arguments: DrawChart) -> DrawnCh
     def compute() -> DrawnChart:
         services = context.session.parts.services
         try:
-            drawn = quick_chart(trace.df, services.children, "df", services.redactor.text)
+            drawn = quick_chart(trace.df, services.children, "df", services.redactor.text, trace.sql or "")
         except (NoTableError, BlobStoreError, ChartError) as error:
             raise OperationError(context.look.text(str(error), 400), CHART_BY_HAND) from None
         stored = None if drawn is None else StoredChart.of_parts(drawn.parts)

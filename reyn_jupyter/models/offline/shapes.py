@@ -1,0 +1,228 @@
+"""Whole questions with one meaning: rows without values, values of each column, the last rows, shares.
+
+Invariant: a shape matches a whole question, so no word of it is left without a meaning. Each shape is a pattern and the
+query that it stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from reyn_jupyter.models.offline.conditions import Condition
+from reyn_jupyter.models.offline.lexer import NUMBER_WORDS, Unit
+from reyn_jupyter.models.offline.lexicon import stem
+from reyn_jupyter.models.offline.parse_state import name_tokens
+from reyn_jupyter.models.offline.sql_query import Output, TableQuery, aggregate, of_column
+from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema, literal
+
+# ruff: noqa: S608  (every identifier is quoted and every value a literal)
+
+_POLITE = (
+    r"(?:(?:please|can you|could you|tell me|show me|give me|show|list|display|find|what is|what's|what are|calculate"
+    r"|i want to know) )*(?:the )?"
+)
+_GONE = r"(?:(?:missing|null|nan|na|empty)(?: (?:values?|cells?|data|entry|entries))?|nulls|nans)"
+_VALUES = ("value", "cell", "entry", "data")
+_SOME = r"(?:any |some |a |at least one |one or more )?"
+_HAVE = r"(?:(?:that |which |who )?(?:with|have|has|having|contain|contains|containing)|(?:are there|there are) with)"
+_COUNT = r"(?:how many|number of|the number of|count of|count)"
+_EACH = r"(?:are there |there are )?(?:per|by|in each|for each|in every|for every|of each|each) column"
+_COLUMN = r"(?:the )?(?:column )?(?P<column>.+?)(?: column)?"
+
+Build = Callable[[TableSchema, "re.Match[str]"], TableQuery | None]
+
+
+def shape_query(units: Sequence[Unit], table: TableSchema) -> TableQuery | None:
+    """Return the query of a question that is a known shape as a whole, or None."""
+    text = _without_table(" ".join(token.lower for unit in units for token in unit.tokens), table)
+    rows = rf"(?:rows?|records?|entries|entry|observations?|{_names(table)})"
+    if any(
+        column.name.lower() in _VALUES and column.name.lower() in text.split() for column in table.columns
+    ):
+        return None  # "missing value" of a table with a column `value`
+    for pattern, build in _SHAPES:
+        match = re.fullmatch(_POLITE + pattern.replace("ROWS", rows), text)
+        if match is not None and (query := build(table, match)) is not None:
+            return query
+    return None
+
+
+def _names(table: TableSchema) -> str:
+    """The names of a table as alternatives of a pattern."""
+    base = table.label.rsplit("/", 1)[-1].split(".", 1)[0].lower()
+    names = dict.fromkeys((table.label.lower(), base, stem(base), f"{stem(base)}s"))
+    return "|".join(re.escape(name) for name in names if name)
+
+
+def _without_table(text: str, table: TableSchema) -> str:
+    """The question without its marks at the end and without the words that name the table."""
+    names = rf"(?:the |my )?(?:{_names(table)})(?: (?:table|data|dataframe|frame))?"
+    named = (
+        rf" (?:(?:does|do) {names} (?:have|has|contain)|(?:is|are)(?: there)? in {names}"
+        rf"|(?:in|of|from|for|inside|within) {names})(?= |\Z)"
+    )
+    text = re.sub(r"[ ?.!]+\Z", "", text)
+    *_, last = [None, *re.finditer(named, text)]
+    return text if last is None else re.sub(r"\s+", " ", text[: last.start()] + text[last.end() :]).strip()
+
+
+# -- missing values ---------------------------------------------------------------------------------------------------
+
+
+def _rows_with(missing: bool, counted: bool) -> Build:
+    def build(table: TableSchema, match: re.Match[str]) -> TableQuery:
+        link = " OR " if missing else " AND "
+        sql = link.join(f"{column.sql} IS {'' if missing else 'NOT '}NULL" for column in table.cells)
+        words = f"{'any' if missing else 'no'} value is missing"
+        outputs = (Output("COUNT(*)", "number of rows"),) if counted else ()
+        return TableQuery(outputs, (), (Condition(sql, words),))
+
+    return build
+
+
+def _cells(table: TableSchema, match: re.Match[str]) -> TableQuery:
+    held = " - ".join(f"COUNT({column.sql})" for column in table.cells)
+    sql = f"{len(table.cells)} * COUNT(*) - {held}"
+    return TableQuery((Output(sql, "number of missing values (cells) in all columns"),))
+
+
+def _columns_with(table: TableSchema, match: re.Match[str]) -> TableQuery:
+    held = " + ".join(f"CAST(COUNT({c.sql}) < COUNT(*) AS INTEGER)" for c in table.cells)
+    return TableQuery((Output(held, "number of columns with missing values"),))
+
+
+def _per_column(figure: str, title: str, rest: str = "") -> Build:
+    """A figure of each column, a row each; `rest` follows the table of these rows."""
+
+    def build(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+        if table.unlisted:
+            return None
+        name = "different values" if "DISTINCT" in figure else "missing values"
+        each = " UNION ALL ".join(
+            f'SELECT {literal(c.name)} AS "column", {figure.format(c.sql)} AS "{name}" FROM {table.alias}'
+            for c in table.cells
+        )
+        return TableQuery((), text=f"SELECT * FROM ({each}){rest}", title=title)
+
+    return build
+
+
+def _missing_in(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    column = _column(table, match["column"])
+    if column is None:
+        return None
+    return TableQuery(
+        (Output("COUNT(*)", "number of rows"),),
+        (),
+        (Condition(f"{column.sql} IS NULL", f"{column.name} is missing"),),
+    )
+
+
+def _held(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    column = _column(table, match["column"])
+    if column is None:
+        return None
+    label = f"number of values of {column.name} that are not missing"
+    return TableQuery((Output(f"COUNT({column.sql})", label),))
+
+
+# -- rows, ends, shares -----------------------------------------------------------------------------------------------
+
+
+def _last(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    word = (match["number"] or "1").strip()
+    rows = int(word) if word.isdigit() else NUMBER_WORDS.get(word)
+    return TableQuery((), last=rows) if rows is not None and 0 < rows <= 1000 else None
+
+
+def _range(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    named = match.groupdict().get("column")
+    dates = table.of_kind("date")
+    column = _column(table, named) if named else dates[0] if len(dates) == 1 else None
+    if column is None or column.kind not in ("date", "number"):
+        return None
+    return TableQuery(tuple(aggregate(function, of_column(column)) for function in ("min", "max")))
+
+
+def _shares(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    column = _column(table, match["column"])
+    if column is None or column.kind not in ("text", "flag"):
+        return None
+    share = Output("100.0 * COUNT(*) / SUM(COUNT(*)) OVER ()", "percentage of all rows")
+    rows = Output("COUNT(*)", "number of rows")
+    return TableQuery((rows, share), (of_column(column),), order=("COUNT(*)", True))
+
+
+def _frequencies(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    column = _column(table, match["column"])
+    rows = Output("COUNT(*)", "number of rows")
+    return None if column is None else TableQuery((rows,), (of_column(column),), order=("COUNT(*)", True))
+
+
+def _different(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    column = _column(table, match["column"])
+    if column is None:
+        return None
+    return TableQuery(
+        (of_column(column),),
+        order=(column.sql, False),
+        distinct=True,
+        title=f"different values of {column.name}",
+    )
+
+
+def _column(table: TableSchema, text: str) -> ColumnSchema | None:
+    """The one column that some words of a question name."""
+    exact = [column for column in table.columns if " ".join(name_tokens(column.name)) == text]
+    if exact:
+        return exact[0] if len(exact) == 1 and exact[0] not in table.repeated else None
+    return table.column(tuple(text.split()))
+
+
+_WITH_GAPS = rf"(?:{_HAVE} {_SOME}{_GONE}|(?:that )?are incomplete)"
+_WITHOUT_GAPS = rf"(?:{_HAVE} (?:no|zero) {_GONE}|without (?:any |a )?{_GONE}|(?:that )?are complete)"
+_SHARE = "(?:share|percentage|percent|proportion|fraction|distribution)s?"
+_GAPS = "COUNT(*) - COUNT({0})"
+_GAP_ORDER = ' WHERE "missing values" > 0 ORDER BY "missing values" DESC'
+_SHAPES: tuple[tuple[str, Build], ...] = (
+    (rf"{_COUNT} (?:ROWS {_WITH_GAPS}|incomplete ROWS)", _rows_with(True, True)),
+    (rf"{_COUNT} (?:ROWS {_WITHOUT_GAPS}|complete ROWS)", _rows_with(False, True)),
+    (rf"(?:which )?(?:ROWS {_WITH_GAPS}|incomplete ROWS)", _rows_with(True, False)),
+    (rf"(?:which )?(?:ROWS {_WITHOUT_GAPS}|complete ROWS)", _rows_with(False, False)),
+    (rf"(?:is|are) there {_SOME}{_GONE}", _cells),
+    (rf"(?:(?:{_COUNT}|total|total number of) )?{_GONE}(?: are there| there are)?(?: in total)?", _cells),
+    (rf"(?:{_COUNT} )?{_GONE} {_EACH}", _per_column(_GAPS, "missing values of each column")),
+    (
+        rf"(?:{_COUNT} )?(?:unique|distinct|different) (?:values?|entries|elements?) (?:{_EACH}|of all columns)",
+        _per_column("COUNT(DISTINCT {0})", "different values of each column, missing ones not counted"),
+    ),
+    (rf"(?:{_COUNT} )?{_GONE} (?:in|of|for) {_COLUMN}", _missing_in),
+    (rf"(?:unique|distinct|different) values (?:of|in|for) {_COLUMN}", _different),
+    (rf"{_COUNT} columns {_HAVE} {_SOME}{_GONE}", _columns_with),
+    (
+        rf"(?:which |what )?columns? {_HAVE} {_SOME}{_GONE}",
+        _per_column(_GAPS, "missing values of the columns that have some", _GAP_ORDER),
+    ),
+    (
+        rf"(?:which |what )?column {_HAVE} the (?:most|largest number of|highest number of) {_GONE}",
+        _per_column(
+            _GAPS,
+            "columns with the most missing values",
+            ' QUALIFY rank() OVER (ORDER BY "missing values" DESC) = 1',
+        ),
+    ),
+    (r"(?:the )?(?:last|bottom) (?P<number>\w+ )?ROWS", _last),
+    (
+        rf"(?:{_COUNT} )?values (?:in|of|for) {_COLUMN} (?:are|is) (?:not (?:missing|null|empty|nan)|present)",
+        _held,
+    ),
+    (rf"(?:{_COUNT} )?non -? ?(?:missing|null|empty|nan) (?:values (?:in|of|for) )?{_COLUMN}", _held),
+    (rf"(?:date|time) range(?: of {_COLUMN})?", _range),
+    (rf"range of {_COLUMN}", _range),
+    (
+        rf"{_SHARE} (?:of|by|per) (?:rows (?:by|per) )?(?:each |every )?{_COLUMN}",
+        _shares,
+    ),
+    (rf"(?:value counts|frequency|frequencies) (?:of|by|per) (?:each |every )?{_COLUMN}", _frequencies),
+)
