@@ -301,8 +301,10 @@ def _is_pointer(
     kind = intent.verb_class
     if kind != ANY_VERB and not any(each.rule.serves and kind in each.rule.serves for each in matches):
         return False
-    words = content_words(request.masked[intent.start : intent.end], rules)
-    return bool(matches) and set(words) <= {intent.verb}
+    said = request.masked[intent.said_from : intent.end]
+    if any(rules.word_kind(word) == "preposition" for word in WORD.findall(said)):  # "save it in archive"
+        return False
+    return bool(matches) and set(content_words(said, rules)) <= {intent.verb}
 
 
 def _unread(
