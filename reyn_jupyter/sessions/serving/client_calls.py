@@ -85,7 +85,9 @@ class ClientCalls:
     ) -> Outcome:
         parts, progress = self._parts, ClientProgress(send)
         async with self._clients.places:
-            run = await run_lifecycle.by_client(parts, client, title, ask_person(self._wait, progress))
+            run = await run_lifecycle.by_client(
+                parts, client, title, ask_person(parts.questions, self._wait, progress)
+            )
             run.origins = self._origins.setdefault(client, run.origins)
             run.log.listener = progress.hear
             sender = asyncio.create_task(progress.run())
