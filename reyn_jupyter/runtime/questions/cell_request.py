@@ -26,7 +26,7 @@ _latest = CellRequest()
 def note_request(shell: Any) -> None:
     """Remember the request that a shell works on; call it on the notebook's thread."""
     global _latest
-    found = getattr(shell, "get_parent", dict)()
+    found: Any = getattr(shell, "get_parent", dict)()
     parent: dict[str, Any] = found if isinstance(found, dict) else {}
     client = (parent.get("header") or {}).get("session")
     cell = (parent.get("metadata") or {}).get("cellId")
