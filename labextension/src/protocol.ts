@@ -150,9 +150,10 @@ export interface OpenApprovals {
   questions: ApprovalAsked[];
 }
 /**
- * Ask for consent: a background run or a call from a panel waits. Its words are shown as they are.
+ * Ask for consent: a run or a call waits. Its words are shown as they are.
  *
  * Attributes:
+ *     cell: the id of the cell that waits; None if none does, or it is unknown.
  *     heading: the question in a few words.
  *     title: the line above the detail.
  *     region: the detail's name, for who hears the page.
@@ -170,6 +171,7 @@ export interface ApprovalAsked {
   total: number;
   choices: AnswerChoice[];
   run: string | null;
+  cell: string | null;
 }
 export interface CatalogPageOperation {
   args: ListCatalog;
@@ -1411,7 +1413,6 @@ export interface PackagedModule {
  *     view: drawn at once, and for good when the kernel is gone.
  *     live: the live view that may follow while that session lives; None for a small object.
  *     lost: of a run that goes on, what is drawn in place of `view` once the kernel that ran it is gone.
- *     question: of a run that waits at a prompt, what it asks; it is never cut.
  */
 export interface Snapshot {
   protocol: number;
@@ -1419,7 +1420,6 @@ export interface Snapshot {
   view: View;
   live: (LiveCatalog | LiveBlob | LiveFrame | LiveTrace | LiveDiff) | null;
   lost: View | null;
-  question: PromptedQuestion | null;
 }
 /**
  * Open the catalog explorer with the words of a search.
@@ -1450,38 +1450,6 @@ export interface LiveDiff {
   type: "diff";
   a: string;
   b: string;
-}
-/**
- * Show a question in a card while a prompt waits for its answer: a page that can types the key of what is pressed.
- *
- * Attributes:
- *     id: tells it from other questions of its run.
- *     prompt: what the prompt says, by which a page knows it.
- *     title, region, total: as of `ApprovalAsked`.
- *     lines: all those that were shown so far.
- *     more: what is typed for further lines.
- */
-export interface PromptedQuestion {
-  id: string;
-  action: string;
-  prompt: string;
-  title: string;
-  region: string;
-  lines: QuestionLine[];
-  total: number;
-  choices: PromptChoice[];
-  more: string;
-}
-/**
- * An answer that is offered at a prompt now, with its words; `key` is what is typed for it.
- */
-export interface PromptChoice {
-  answer: "once" | "always" | "deny";
-  label: string;
-  hint: string;
-  outcome: string;
-  allows: boolean;
-  key: string;
 }
 /**
  * Open a connection: its first request.
@@ -1616,10 +1584,14 @@ export interface ViewEvent {
 }
 /**
  * Withdraw a question: it is answered, here or elsewhere, or its run has ended.
+ *
+ * Attributes:
+ *     outcome: what was answered, in a sentence; "" if its run ended.
  */
 export interface ApprovalSettled {
   name: "settled";
   id: string;
+  outcome: string;
 }
 /**
  * Announce that actions came or went; pages from before `revision` are stale.

@@ -2,8 +2,8 @@
 
 Invariant: a cell is proposed, never run: the person runs it, or deletes it. What is read is somebody's text: it is
 bounded, without secrets, and said to be content; outputs go to a model only where it may see the content of variables.
-A proposed text cell holds no HTML, image or Mermaid diagram, so that drawing it runs nothing and fetches nothing; no
-proposed cell holds a character that nobody sees.
+A proposed text cell holds no HTML, image or Mermaid diagram, and no formula that does more than set symbols, so that
+drawing it runs nothing and fetches nothing; no proposed cell holds a character that nobody sees.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.access.live_notebook import CellOutput, NotebookCell, NotebookCells
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.support.formulas import forbidden_command
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import age, count, nearest_names, shorten
 
@@ -237,7 +238,10 @@ def _acts_when_drawn(source: str) -> str | None:
     found = _MARKUP.search(_LINK.sub("", source))
     if found is not None:
         return "an image" if found[0] == "![" else "HTML"
-    return "a Mermaid diagram" if _DRAWING.search(source) else None
+    if _DRAWING.search(source):
+        return "a Mermaid diagram"
+    command = forbidden_command(source)
+    return None if command is None else f"the formula command {command}"
 
 
 async def _propose(args: Arguments, context: ToolContext) -> dict[str, Any]:
@@ -245,7 +249,8 @@ async def _propose(args: Arguments, context: ToolContext) -> dict[str, Any]:
     if kind == "markdown" and (what := _acts_when_drawn(source)) is not None:
         raise ActionError(
             f"A proposed text cell may not hold {what}: drawing it would act before anybody has read it.",
-            "Write plain Markdown. For a comparison leave a space after <; put code into a code cell.",
+            "Write plain Markdown. For a comparison leave a space after <. Formulas may use common symbols, functions, "
+            "\\frac and \\text. Put code and paths into `code` or a code cell.",
         )
     plain = source.replace("\r\n", "\n")
     for number, line in enumerate(plain.split("\n"), 1):

@@ -143,6 +143,7 @@ class ActionRetrieval(SettingsSection):
 
 MODEL_TIMEOUT = 60.0  # seconds; a model on this machine gets more before its first word
 DEFAULT_RETRIES = 3  # repeats of a call that may go through later; the waits are `models.retry.RetryPolicy`
+QUESTION_SECONDS = 600.0  # for which a question of consent stays open while nobody shows it
 
 
 class Limits(SettingsSection):
@@ -420,6 +421,13 @@ class Permissions(SettingsSection):
         default=(),
         max_length=200,
         description="paths in the workspace whose files are text of others: downloads/**",
+    )
+
+    question_seconds: float = Field(
+        default=QUESTION_SECONDS,
+        gt=0,
+        le=7 * 24 * 3600,
+        description="seconds for which a question stays open while no page shows it; then the call is denied",
     )
 
     @field_validator("allow", "ask", "deny")

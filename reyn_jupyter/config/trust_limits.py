@@ -150,6 +150,7 @@ _RULES: dict[str, Rule] = {
     "permissions.allow": _never,
     "permissions.ask": _any,
     "permissions.deny": _any,
+    "permissions.question_seconds": _at_most,
     "permissions.untrusted_files": _any,
     "permissions.after_untrusted": _stricter_after,
 }

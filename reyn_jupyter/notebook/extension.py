@@ -1,4 +1,4 @@
-"""The extension `%load_ext reyn_jupyter`: magics, completion, displays, a comm target for a shell. Nothing is printed.
+"""The extension `%load_ext reyn_jupyter`: magics, completion, displays, a comm target for a shell. It prints nothing.
 
 Invariant: loading is cheap (nothing heavy is imported until the first verb runs), can be done again, and `unload`
 takes out what it put in. The session is the kernel's, not the extension's: it outlives a reload.
@@ -6,12 +6,15 @@ takes out what it put in. The session is the kernel's, not the extension's: it o
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.evaluation.run.progress_listener import watch_with
 from reyn_jupyter.notebook.shell_state import create_state, delete_state, find_state, shell_state
+from reyn_jupyter.runtime.questions.cell_request import note_request
 from reyn_jupyter.search.build_listener import listen_with
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.build_listener import BuildListener
 
 TARGET = "reyn.v1"  # of comms
+_COMM_MESSAGES = ("comm_open", "comm_msg", "comm_close")
 # What IPython would read as a call for help on the last word. `%reyn?` and `%reyn list?` stay such calls.
 _QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+([^\s?]+[ \t].*\?)[ \t]*$")
 
@@ -35,9 +39,11 @@ def load(shell: Any) -> None:
     _completion(shell)
     watch_with(lambda: _card(shell))
     listen_with(lambda: _index_card(shell))
+    note_request(shell)  # of the cell that loads the extension
     comms = _comms(shell)
     if comms is not None:
         comms.register_target(TARGET, _comm_opened)
+        _hear_in_cells(shell.kernel, comms)
 
 
 def unload(shell: Any) -> None:
@@ -59,6 +65,7 @@ def unload(shell: Any) -> None:
     if comms is not None and TARGET in comms.targets:
         # Comms that are open stay, as displays do: a reload disturbs nobody who looks.
         comms.unregister_target(TARGET, comms.targets[TARGET])
+        comms.comms.pop(TARGET, None)
     watch_with(None)
     listen_with(None)
     delete_state(shell)
@@ -100,17 +107,23 @@ def _line_and_cell(shell: Any) -> Any:
     return reyn
 
 
+def _loaded(name: str) -> Any:
+    """Return a module if something has imported it, once that import is over: a page's first message may begin it."""
+    return importlib.import_module(name) if name in sys.modules else None
+
+
 def _new_cell(info: Any = None) -> None:
-    live = sys.modules.get("reyn_jupyter.notebook.displays.updating_display")
+    note_request(sys.modules["IPython"].get_ipython())
+    live = _loaded("reyn_jupyter.notebook.displays.updating_display")
     if live is not None:
         live.forget_silenced()
 
 
 def _cell_ran(result: Any = None) -> None:
-    hub = sys.modules.get("reyn_jupyter.notebook.serving.hub")
+    hub = _loaded("reyn_jupyter.notebook.serving.hub")
     if hub is not None:
         hub.kernel_hub().look()
-    current = sys.modules.get("reyn_jupyter.sessions.current")
+    current = _loaded("reyn_jupyter.sessions.current")
     if current is not None and current.session_exists() and (served := current.session().served) is not None:
         served.look()
 
@@ -118,6 +131,25 @@ def _cell_ran(result: Any = None) -> None:
 def _comms(shell: Any) -> Any:
     """Return the manager of comms: a kernel has one, plain IPython has none."""
     return getattr(getattr(shell, "kernel", None), "comm_manager", None)
+
+
+def _hear_in_cells(kernel: Any, comms: Any) -> None:
+    """Take our comms' messages on the control channel too, which a kernel reads while a cell runs.
+
+    A front end finds out by a `comm_info_request` whether they are taken: a comm of our target is there from now on.
+    """
+
+    def taking(kind: str) -> Any:
+        def take(stream: Any, ident: Any, message: Any) -> None:
+            content = message["content"]
+            comm = comms.comms.get(content.get("comm_id"))
+            if (content.get("target_name") if comm is None else comm.target_name) == TARGET:
+                getattr(comms, kind)(stream, ident, message)
+
+        return take
+
+    kernel.control_handlers.update({kind: taking(kind) for kind in _COMM_MESSAGES})
+    comms.comms[TARGET] = SimpleNamespace(comm_id=TARGET, target_name=TARGET)  # nobody sends to it
 
 
 def _comm_opened(comm: Any, message: Any) -> None:
@@ -139,7 +171,7 @@ def _displays(shell: Any) -> None:
 
 
 def _skip_silenced(shown: object) -> None:
-    live = sys.modules.get("reyn_jupyter.notebook.displays.updating_display")
+    live = _loaded("reyn_jupyter.notebook.displays.updating_display")
     if live is None:
         raise NotImplementedError  # IPython's word for: show it in the ordinary way
     live.skip_silenced(shown)

@@ -7,7 +7,8 @@ made on first use, so that a session costs little before it does something.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -56,7 +57,9 @@ from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.live_catalog.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.namespace.variables import notebook_namespace
-from reyn_jupyter.runtime.questions.consent import Answer, Question, ask_by_input
+from reyn_jupyter.runtime.questions.approval_queue import ApprovalQueue
+from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.questions.text_prompt import ask_at_prompt
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
@@ -115,7 +118,9 @@ class Parts:
     choice_forms: dict[str, Known] = field(default_factory=dict)
     # The place of a remote server's sign-in; None where nobody signs in.
     sign_in: Callable[[McpServer], ServerSignIn] | None = None
-    ask_person: Callable[[Question], Answer] = ask_by_input
+    questions: ApprovalQueue = field(default_factory=ApprovalQueue)
+    # Answers questions of runs that are not in the background, in place of the user: for tests and programs.
+    ask_person: Callable[[Question], Answer] | None = None
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
     peers: SessionPeers | None = None  # other agents that may be asked; None in a trial, which has none
@@ -224,6 +229,16 @@ class Parts:
         """The permission rules now."""
         return self.rules.under(self.settings)
 
+    async def ask(self, question: Question) -> Answer:
+        """Ask the user who waits for a run or command: on a page that shows questions, else at a text prompt."""
+        if (answer := self.ask_person) is not None:
+            return await ENGINE.main_thread(lambda: answer(question))
+        return await self.questions.ask(
+            question,
+            since=time.time(),
+            at_prompt=lambda asked: ENGINE.main_thread(lambda: ask_at_prompt(asked.question, asked.settled)),
+        )
+
     def denies_host(self, host: Host) -> bool:
         """Return whether a rule denies that an MCP server is spoken with by way of a host."""
         effects = (Effect.network(str(host)),)
@@ -311,14 +326,16 @@ def assemble(
         notebook=SessionNotebook(LIVE_NOTEBOOK, lambda: parts.notebook_file, workspace, ENGINE.main_thread),
     )
 
-    def ask(question: Question) -> Awaitable[Answer]:
-        return ENGINE.main_thread(lambda: parts.ask_person(question))
-
     def installed() -> tuple[Sequence[Category], Sequence[str]]:
         return (categories, ()) if categories is not None else category_files.load(services)
 
     invoker = Invoker(
-        services, rules.under, ask, approvals.remember, runs=runs, refresh=lambda: parts.catalog.refresh()
+        services,
+        rules.under,
+        lambda question: parts.ask(question),
+        approvals.remember,
+        runs=runs,
+        refresh=lambda: parts.catalog.refresh(),
     )
     parts = Parts(
         root=folder,
@@ -327,6 +344,7 @@ def assemble(
         redactor=redactor,
         effective=effective,
         trust=trust,
+        questions=ApprovalQueue(lambda: settings().permissions.question_seconds),
         sign_in=mcp_store.sign_in,
         mcp_store=mcp_store if mcp_servers is None else None,
         peers=peers,

@@ -43,6 +43,7 @@ FLAGS = (
 NOISE = re.compile(
     r"Canceled future for \w+ message before replies were done"  # a kernel that is restarted or shut down
     r"|the server responded with a status of 404"  # a session looked up after its kernel went
+    r"|Comm not found for comm id"  # ipywidgets: the end of its own comm of one page is told to the other, too
     r"|reading 'changed'"  # JupyterLab: an output that had a tab of its own is closed with its notebook
     r"|reading 'schema'"  # Notebook 7: its shortcuts hear of settings before those are there
     r"|Command 'filebrowser:open-path' not registered"  # Notebook 7: it has none on this page, and calls it

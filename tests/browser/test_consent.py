@@ -1,4 +1,4 @@
-"""Consent in JupyterLab and Notebook 7: the question stands in the card of its run, and nothing is blocked by it."""
+"""Consent in JupyterLab and Notebook 7: the question is below its cell, on every page, and nothing is blocked by it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ HASTY = """(wanted) => new MutationObserver((_, observer) => {
 
 
 def card_at(lab: LabPage, index: int) -> Locator:
-    return shown_at(lab, index).get_by_role("group", name="Consent for file__write")
+    return cell_at(lab, index).get_by_role("group", name="Consent for file__write")
+
+
+def cell_at(lab: LabPage, index: int) -> Locator:
+    return lab.notebook.locator(".jp-Cell").nth(index)
 
 
 def shown_at(lab: LabPage, index: int) -> Locator:
-    """Return the card of a cell's run, beside which a prompt may stand."""
-    return lab.notebook.locator(".jp-Cell").nth(index).locator(".reyn-output")
+    """Return the card of a cell's run."""
+    return cell_at(lab, index).locator(".jp-OutputArea .reyn-output")
 
 
 def toast(lab: LabPage) -> Locator:
@@ -36,7 +40,8 @@ def toast(lab: LabPage) -> Locator:
 
 
 def idle(lab: LabPage) -> None:
-    lab.until("panel.sessionContext.session?.kernel?.status === 'idle'")
+    """Wait until no cell runs: a kernel calls itself idle too after it answered a page in the middle of a cell."""
+    lab.until("panel.content.widgets.every((each) => each.model.executionState !== 'running')")
 
 
 def written(lab: LabPage, name: str) -> bool:
@@ -50,9 +55,10 @@ def test_a_cell_asks_in_its_card_and_a_press_answers(lab: LabPage) -> None:
     card = card_at(lab, 2)
     expect(card.locator(".r-add")).to_contain_text("+hello")
     expect(card.get_by_role("button", name="Deny")).to_be_focused()
-    expect(shown_at(lab, 2).locator(".reyn-view > .r-approval")).to_have_count(1)
+    expect(cell_at(lab, 2).locator(".r-approval")).to_have_count(1)
+    expect(toast(lab)).to_contain_text(lab.name)
     expect(shown_at(lab, 2).locator(".r-top").first).to_contain_text("waiting for you")
-    expect(lab.page.locator(".jp-Stdin-input")).to_be_hidden()
+    expect(lab.page.locator(".jp-Stdin-input")).to_have_count(0)
     expect(lab.page).to_have_title(WAITING)
     lab.page.wait_for_function("window.hasty")
     assert not written(lab, "pressed.txt")
@@ -63,7 +69,6 @@ def test_a_cell_asks_in_its_card_and_a_press_answers(lab: LabPage) -> None:
     expect(card).to_have_count(0)
     idle(lab)
     assert written(lab, "pressed.txt")
-    expect(shown_at(lab, 2)).not_to_contain_text("[y]")  # no echo of what was typed for the person
     outputs = lab.script("return panel.content.widgets[2].model.outputs.length")
     assert outputs == 1
 
@@ -144,18 +149,6 @@ def test_an_interrupt_takes_the_question_away(lab: LabPage) -> None:
     assert not written(lab, "stopped.txt")
 
 
-def test_a_press_says_so_where_nothing_waits_for_it_any_more(lab: LabPage) -> None:
-    lab.open(SAYS, "says(write('late.txt', 'hello\\n'), 'Written.')", ASK).run(0, 1).start(2)
-    card = card_at(lab, 2)
-    expect(card).to_be_visible()
-    lab.rest()
-    lab.script("document.querySelector('.jp-OutputArea-stdin-item').remove()")
-    card.get_by_role("button", name="Allow once").click()
-    expect(card.get_by_role("alert")).to_contain_text("Nothing waits for this answer any more.")
-    lab.command("notebook:interrupt-kernel")
-    expect(shown_at(lab, 2)).to_contain_text("interrupted")
-
-
 def test_a_saved_question_is_not_asked(lab: LabPage) -> None:
     lab.open(SAYS, "says(write('saved.txt', 'hello\\n'), 'Written.')", ASK).run(0, 1).start(2)
     expect(card_at(lab, 2)).to_be_visible()
@@ -213,7 +206,7 @@ def test_a_notification_leads_to_the_card_and_dismissing_it_decides_nothing(lab:
     expect(card).to_be_in_viewport()
     expect(card.get_by_role("button", name="Deny")).to_be_focused()
     expect(toast(lab)).to_have_count(0)
-    assert lab.script("return panel.sessionContext.session.kernel.status") == "idle"
+    lab.until("panel.sessionContext.session.kernel.status === 'idle'")
     lab.rest()
     card.get_by_role("button", name="Allow once").click()
     expect(shown_at(lab, 2)).to_contain_text("Written.")

@@ -122,25 +122,6 @@ def test_a_kernel_of_another_protocol_version_is_named_and_the_snapshot_stays(
     expect(caption.get_by_role("button")).to_have_count(0)
 
 
-def test_a_greeting_that_the_kernel_never_hears_is_said_again(lab: LabPage) -> None:
-    lab.open(
-        f"""{LOAD}
-from reyn_jupyter.notebook.serving.connection import Connection
-
-heard, greet = [], Connection._greet
-
-def lost(self, request):
-    heard.append(request)
-    if len(heard) > 1:
-        greet(self, request)
-
-Connection._greet = lost""",
-        "%reyn explore",
-    ).run(0)
-    lab.run(1)
-    expect(lab.output(1).get_by_role("searchbox")).to_be_visible()
-
-
 @pytest.mark.parametrize("protocol", [0, 2, 99])
 def test_a_saved_display_of_another_protocol_version_still_shows(lab: LabPage, protocol: int) -> None:
     shown = every_kind("words")["list"]

@@ -22,7 +22,8 @@ from reyn_jupyter.notebook.serving.protocol import (
     RunChanged,
 )
 from reyn_jupyter.notebook.serving.question_messages import approval_asked
-from reyn_jupyter.runtime.questions.consent import OpenQuestion, Question
+from reyn_jupyter.runtime.questions.approval_queue import OpenQuestion
+from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.questions.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.runs.background_run import BackgroundRun

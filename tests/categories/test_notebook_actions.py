@@ -208,6 +208,82 @@ def test_a_text_cell_with_markup_is_refused(tmp_path: Path, source: str) -> None
     assert held.page.proposed == []
 
 
+def test_a_text_cell_with_a_formula_that_does_more_than_symbols_is_refused(tmp_path: Path) -> None:
+    held = book(tmp_path)
+    commands = (
+        *(
+            r"\style{cursor:url(http://evil.example)}{x}",
+            r"\href{http://evil.example}{x}",
+            r"\url{http://evil.example}",
+        ),
+        *(
+            r"\require{html}",
+            r"\class{a}{x}",
+            r"\cssId{a}{x}",
+            r"\unicode{x41}",
+            r"\includegraphics{http://evil.example}",
+        ),
+        *(r"\def\x{y}", r"\newcommand\x{y}", r"\let\x=y", r"\csname href\endcsname", r"\bbox[url(a)]{x}"),
+        *(
+            r"\color{red}{x}",
+            r"\mmlToken{mi}[href=a]{x}",
+            r"\data{a}{x}",
+            r"\text{a $\href{a}{b}$}",
+            r"\renewcommand\x{y}",
+        ),
+        *(
+            r"\begin{CD}x\end{CD}",
+            r"\begin{html}x\end{html}",
+            r"\begin x",
+            r"\definecolor{a}{b}{c}",
+            r"\toggle{a}{b}",
+        ),
+    )
+    places = (
+        "${}$",
+        "$${}$$",
+        r"\\({}\\)",
+        r"\\[{}\\]",
+        "[a ${}$](http://e.org)",
+        "- a\n  - ${}$",
+        "> ${}$",
+        "| a |\n|--|\n| ${}$ |",
+    )
+    sources = [place.replace("{}", command) for command in commands for place in places]
+    sources += [
+        r"\begin{equation}\href{a}{b}\end{equation}",
+        r"&#36;\style{a}{b}&#36;",
+        r"&#36;&#92;style{a}{b}&#36;",
+        "`a\n$\\style{a}{b}$`x` b",
+        r"\`$\style{a}{b}$\`",
+        "````\ncode\n```\n$\\style{a}{b}$\n````\n$\\style{a}{b}$",
+    ]
+    admitted = []
+    for source in sources:
+        try:
+            held.call("propose_cell", source=source, kind="markdown")
+            admitted.append(source)
+        except ActionError:
+            pass
+    assert admitted == [] and held.page.proposed == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"$\frac{1}{n}\sum_{i=1}^n x_i \leq \alpha\,\beta$",
+        r"$$\begin{aligned} a &= b \\\\ c &= \text{mean} \end{aligned}$$",
+        "It costs $5, or $6.",
+        r"Write `$\href{a}{b}$`, in C:\new.",
+        "```\n$\\style{a}{b}$\n```",
+    ],
+)
+def test_formulas_of_symbols_and_code_are_proposed(tmp_path: Path, source: str) -> None:
+    held = book(tmp_path)
+    held.call("propose_cell", source=source, kind="markdown")
+    assert [cell.source for cell in held.page.proposed] == [source]
+
+
 @pytest.mark.parametrize(
     "source",
     ["# Title\n\n- a < b\n- `x < 3`", "see <https://example.org/a?b=c>", "**bold** [l](https://e.org)"],

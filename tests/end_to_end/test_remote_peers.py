@@ -10,7 +10,8 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
+from reyn_jupyter.runtime.questions.approval_queue import all_pending
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from tests.support.a2a_agents import EveryAnswer, HelloWorldExecutor, agent
 from tests.support.a2a_client import token_of
 from tests.support.waiting import until
@@ -133,9 +134,9 @@ def test_an_interrupt_here_ends_the_turn_in_the_other_session(workspace: Path, t
         secrets={"NOTEBOOK_TOKEN": token_of(served)},
     )
     run = asking.start("go", approve="all")
-    until(DESK.pending)
+    until(all_pending)
     run.cancel()
-    until(lambda: not DESK.pending() and run.done)
+    until(lambda: not all_pending() and run.done)
     until(lambda: served.trace().status != "running")
     assert served.trace().status in ("cancelled", "interrupted") and not (workspace / "new.txt").exists()
     asking.close()

@@ -198,9 +198,9 @@ class Kernel:
         elif message["msg_type"] == "update_display_data":
             self._passed.append(message)
 
-    def comm(self, target: str = "reyn.v1", *, subshell: str | None = None) -> Comm:
-        """Open a comm from the front end's side."""
-        return Comm(self, target, subshell)
+    def comm(self, target: str = "reyn.v1", *, subshell: str | None = None, control: bool = False) -> Comm:
+        """Open a comm from the front end's side; `control`: over the channel that our extension uses."""
+        return Comm(self, target, subshell, control)
 
     def subshell(self) -> str | None:
         """Another of the kernel's threads for messages; None where the kernel has one alone."""
@@ -213,12 +213,14 @@ class Kernel:
         self._client.control_channel.send(message)
         return str(self._client.control_channel.get_msg(timeout=TIMEOUT)["content"]["subshell_id"])
 
-    def put(self, kind: str, content: dict[str, Any], subshell: str | None = None) -> None:
-        """Send a message of any kind on the shell channel, without waiting."""
+    def put(
+        self, kind: str, content: dict[str, Any], subshell: str | None = None, control: bool = False
+    ) -> None:
+        """Send a message of any kind on the shell channel or the control channel, without waiting."""
         message = self._client.session.msg(kind, content)
         if subshell is not None:
             message["header"]["subshell_id"] = subshell
-        self._client.shell_channel.send(message)
+        (self._client.control_channel if control else self._client.shell_channel).send(message)
 
     def heard(self, comm: str, seconds: float = TIMEOUT) -> dict[str, Any]:
         """The next message of a comm; those of others are kept."""
@@ -284,17 +286,18 @@ class Kernel:
 class Comm:
     """The front end's side of a comm: requests with numbers, answers and events."""
 
-    def __init__(self, kernel: Kernel, target: str, subshell: str | None) -> None:
+    def __init__(self, kernel: Kernel, target: str, subshell: str | None, control: bool) -> None:
         self._kernel = kernel
+        self._control = control
         self._subshell = subshell
         self._number = 0
         self.id = uuid.uuid4().hex
         self.messages: list[dict[str, Any]] = []
         self.closed = False
-        kernel.put("comm_open", {"comm_id": self.id, "target_name": target, "data": {}}, subshell)
+        kernel.put("comm_open", {"comm_id": self.id, "target_name": target, "data": {}}, subshell, control)
 
     def send(self, data: object) -> None:
-        self._kernel.put("comm_msg", {"comm_id": self.id, "data": data}, self._subshell)
+        self._kernel.put("comm_msg", {"comm_id": self.id, "data": data}, self._subshell, self._control)
 
     def request(self, op: str, **args: Any) -> int:
         self._number += 1
@@ -334,7 +337,7 @@ class Comm:
             self._take(self._kernel.heard(self.id))
 
     def close(self) -> None:
-        self._kernel.put("comm_close", {"comm_id": self.id, "data": {}}, self._subshell)
+        self._kernel.put("comm_close", {"comm_id": self.id, "data": {}}, self._subshell, self._control)
 
     def _take(self, message: dict[str, Any]) -> None:
         if message["msg_type"] == "comm_close":

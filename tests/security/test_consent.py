@@ -18,7 +18,8 @@ from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
-from reyn_jupyter.runtime.questions.consent import DESK, PAGE, Question, UnknownQuestionError
+from reyn_jupyter.runtime.questions.approval_queue import UnknownQuestionError, queue_of
+from reyn_jupyter.runtime.questions.consent import PAGE, Question
 from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.security.security_support import Attacker, invoke
 from tests.support.waiting import PATIENCE, until
@@ -186,13 +187,13 @@ def test_no_beginning_of_an_id_answers(run: BackgroundRun, person: Page) -> None
     question = person.question()
     for digit in "0123456789abcdef":
         with pytest.raises(UnknownQuestionError):
-            DESK.answer(digit, "once")
+            queue_of(digit).answer(digit, "once")
         with pytest.raises(UnknownQuestionError):
             run.answer(digit, "once")
         refused = person.ask("approval.answer", id=digit, answer="once", secret=secret(question, "once"))
         assert refused["type"] == "error"
     with pytest.raises(UnknownQuestionError):
-        DESK.answer(question["id"][:-1], "once")
+        queue_of(question["id"][:-1]).answer(question["id"][:-1], "once")
     assert run.pending
 
 

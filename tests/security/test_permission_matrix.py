@@ -31,7 +31,8 @@ from reyn_jupyter.notebook import extension
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
+from reyn_jupyter.runtime.questions.approval_queue import all_pending, queue_of
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import ActionFailedError
@@ -248,10 +249,10 @@ class Bench:
         async def call_each(client: Client) -> None:
             for kind in EffectKind:
                 calling = asyncio.ensure_future(call(f"world__{kind}")(client))
-                await awaited(lambda calling=calling: calling.done() or DESK.pending())
-                for pending in DESK.pending():
+                await awaited(lambda calling=calling: calling.done() or all_pending())
+                for pending in all_pending():
                     self.asked.append(pending.question.action.removeprefix("world__"))
-                    DESK.answer(pending.id, "deny")
+                    queue_of(pending.id).answer(pending.id, "deny")
                 await calling
 
         by_client(self.session, call_each)

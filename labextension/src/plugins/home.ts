@@ -116,7 +116,7 @@ export class HomePanel extends Widget {
       this.view = null;
       if (!panel.isDisposed) panel.context.pathChanged.disconnect(showName);
     };
-    kernel.keepConnected();
+    kernel.connect();
     update();
   }
 

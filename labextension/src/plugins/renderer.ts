@@ -11,7 +11,6 @@ import type { KernelSource } from "../sources/kernel";
 import { type Host, RequestError, type Source } from "../sources/source";
 import { createDisplay, type Display } from "../views/display";
 import { LIVE_VIEWS } from "./kinds";
-import { type Outputs, PromptedCard } from "./prompted-question";
 import "../views/blocks/chart";
 
 export const MIME_TYPES = ["actions", "blob", "trace", "table", "status"].map(
@@ -22,8 +21,6 @@ const RANK = -20; // before the widget renderer, which shows an error once the k
 /** Finds the kernel for what is drawn at a node, and what the page can do there. */
 export interface KernelFinder {
   kernelFor(node: Node): { kernel: KernelSource; host(node: Node): Host } | null;
-  /** The outputs among which a node stands; null where they are not at hand. */
-  outputsAt(node: Node): Outputs | null;
 }
 
 /** The renderers on the page that have no kernel yet. */
@@ -32,7 +29,6 @@ const unboundRenderers = new Set<Renderer>();
 export class Renderer extends Widget implements IRenderMime.IRenderer {
   private display: Display | null = null;
   private snapshot: Snapshot | null = null;
-  private prompted = new PromptedCard(this.node, () => this.finder.outputsAt(this.node));
 
   constructor(
     private mimeType: string,
@@ -54,7 +50,6 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
       Boolean(before?.lost) === Boolean(now?.lost);
     if (same && this.display) this.display.update(now);
     else this.draw(true);
-    this.prompted.update(now?.question ?? null);
     return Promise.resolve();
   }
 
@@ -66,7 +61,6 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
   override dispose(): void {
     if (this.isDisposed) return;
     unboundRenderers.delete(this);
-    this.prompted.dispose();
     this.display?.dispose();
     this.display = null;
     super.dispose();
@@ -89,7 +83,7 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
   /** A display without a live part needs the notebook, but no kernel, unless its run still goes on there. */
   private source(kernel: KernelSource, host: Host): Source {
     if (!this.snapshot?.live && !this.snapshot?.lost) return { ...ALONE, host };
-    kernel.keepConnected();
+    kernel.connect();
     return kernel.bind(this.snapshot.session, host);
   }
 }

@@ -4,7 +4,6 @@ import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { IRenderMimeRegistry } from "@jupyterlab/rendermime";
 import { hostFor, hostName } from "./host";
 import { IKernels, Kernels } from "./kernels";
-import type { Outputs } from "./prompted-question";
 import { type KernelFinder, factory, rebind } from "./renderer";
 
 declare const VERSION: string; // put in when the extension is built
@@ -24,10 +23,6 @@ export const rendering: JupyterFrontEndPlugin<Kernels> = {
         if (!panel || panel.isDisposed) return null;
         const kernel = kernels.of(panel);
         return { kernel, host: (at) => hostFor(app, panel, kernel, at) };
-      },
-      outputsAt(node) {
-        const cell = find(node)?.content.widgets.find((each) => each.node.contains(node));
-        return (cell as { outputArea?: { model: Outputs } } | undefined)?.outputArea?.model ?? null;
       },
     });
     registry.addFactory(factory(kernelFinder((node) => kernels.holding(node))));

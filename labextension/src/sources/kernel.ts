@@ -1,9 +1,11 @@
 // A source over a comm of a notebook's kernel: one for each notebook, however many views it has.
 //
 // Invariants: at most one comm is open; whatever takes a kernel away fails what waits for an answer; a kernel that is
-// merely busy fails nothing. Nothing is ever executed in the kernel from here.
+// merely busy fails nothing. Nothing is ever executed in the kernel from here. All messages to the kernel go over its
+// control channel, which it reads while a cell runs.
 import type { ISessionContext } from "@jupyterlab/apputils";
-import type { Kernel, KernelMessage } from "@jupyterlab/services";
+import { type Kernel, KernelMessage } from "@jupyterlab/services";
+import { UUID } from "@lumino/coreutils";
 import type { Hello, Operations, SentCells, Welcome } from "../protocol";
 import type { ServedMessage } from "./connection";
 import { LiveSource } from "./live-source";
@@ -25,18 +27,19 @@ const GONE_STATUSES: Partial<Record<Kernel.Status, string>> = {
   restarting: "The kernel is restarting.",
   autorestarting: "The kernel has died and is restarting.",
 };
-const WELCOME_PATIENCE = 4000; // ms after a kernel has handled everything that was sent before
 const LOADING_CODE = /reyn|%run\b/;
 const NO_KERNEL = "No kernel is running.";
 const NOT_LOADED = "The extension is not loaded in this kernel.";
+const LOST = "The connection to the kernel is lost.";
 
 /** What a front end says about itself in its first request. */
 export type Greeting = Pick<Hello, "host" | "version" | "approves">;
 
 export class KernelSource extends LiveSource {
   private line: Line | null = null;
-  private unsent: object[] | null = null; // what waits for the line to be open; null once it is
-  private isWanted = false;
+  private isDisposed = false;
+  private isAsking = false; // whether the extension is loaded in the kernel
+  private isAskedAgain = false;
   private mayLoadExtension = false; // whether the cell that runs may load the extension
 
   /** @param greeting what to say in `hello`, asked for at each one */
@@ -50,11 +53,6 @@ export class KernelSource extends LiveSource {
     context.connectionStatusChanged.connect(this.lineChanged, this);
     context.iopubMessage.connect(this.onIopub, this);
     context.disposed.connect(this.dispose, this);
-  }
-
-  /** A view needs the kernel: connect, unless that has been done. */
-  keepConnected(): void {
-    this.isWanted = true;
     this.connect();
   }
 
@@ -89,8 +87,8 @@ export class KernelSource extends LiveSource {
       this.context.iopubMessage.disconnect(this.onIopub, this);
       this.context.disposed.disconnect(this.dispose, this);
     }
-    this.isWanted = false;
-    if (!this.unsent) this.line?.close();
+    this.isDisposed = true;
+    this.line?.close();
     this.disconnect("gone", "The notebook is closed.");
     this.end(this.reason);
   }
@@ -99,59 +97,29 @@ export class KernelSource extends LiveSource {
     return this.context.session?.kernel ?? null;
   }
 
-  private connect(): void {
-    if (!this.isWanted || this.line || this.context.isDisposed) return;
+  /** Connect if the extension is loaded in the kernel, unless that has been done. */
+  connect(): void {
+    if (this.isDisposed || this.line || this.context.isDisposed) return;
     const kernel = this.kernel;
     const away = kernel ? GONE_STATUSES[kernel.status] : NO_KERNEL;
     if (!kernel || away) return this.become("gone", away ?? NO_KERNEL);
-    let line: Line;
-    let opened: Promise<unknown>;
-    try {
-      line = new Line(kernel);
-      line.comm.onMsg = (message) => {
-        if (this.line === line) this.receive(message.content.data as unknown as ServedMessage);
-      };
-      line.comm.onClose = () => {
-        if (this.line === line) this.disconnect("missing", NOT_LOADED);
-      };
-      this.line = line;
-      this.unsent = [];
-      opened = line.comm.open().done;
-    } catch (error) {
-      this.line = null;
-      return this.become("missing", errorSentence(error));
-    }
-    this.become("connecting");
-    // A kernel may read the comm's messages in another thread than its opening, which a busy cell can hold up: so
-    // nothing is sent before the opening was handled.
-    opened.then(
-      () => (this.line === line ? this.flush() : line.close()),
-      () => undefined,
-    );
-    void this.hello();
-    void this.expectWelcome(line, kernel);
+    if (this.isAsking) this.isAskedAgain = true;
+    else void this.find(kernel);
   }
 
-  /**
-   * Open another line where the kernel has handled the opening of this one and the greeting, and is idle, but does not
-   * answer: one of them was lost. That a kernel is idle says little by itself: where it reads comms in a thread of
-   * their own, it is called so whenever that thread is, while cells still wait before the opening.
-   */
-  private async expectWelcome(line: Line, kernel: Kernel.IKernelConnection): Promise<void> {
-    // The first answer comes after the opening was handled, the second after a greeting that was sent then.
-    for (const _ of ["opening", "greeting"]) {
-      try {
-        await kernel.requestKernelInfo();
-      } catch {
-        return; // the kernel is gone, which is told elsewhere
-      }
-      await new Promise((resolve) => setTimeout(resolve, WELCOME_PATIENCE));
-      if (this.line !== line || this.welcome) return;
-    }
-    if (kernel.status !== "idle") return this.expectWelcome(line, kernel);
-    line.close();
-    this.disconnect("gone", "The kernel did not answer.");
-    this.connect();
+  /** A kernel without the extension is asked one question, and sent nothing else. */
+  private async find(kernel: Kernel.IKernelConnection): Promise<void> {
+    this.isAsking = true;
+    this.isAskedAgain = false;
+    if (this.state !== "missing") this.become("connecting");
+    const isLoaded = await hasTarget(kernel).catch(() => false);
+    this.isAsking = false;
+    if (kernel !== this.kernel || this.isAskedAgain) return this.connect();
+    if (this.isDisposed || this.line || GONE_STATUSES[kernel.status]) return;
+    if (!isLoaded) return this.become("missing", NOT_LOADED);
+    this.line = new Line(kernel);
+    this.become("connecting");
+    void this.hello();
   }
 
   private async hello(): Promise<void> {
@@ -179,29 +147,17 @@ export class KernelSource extends LiveSource {
   }
 
   protected override send(message: object): void {
-    if (this.unsent) this.unsent.push(message);
-    else if (this.line) {
-      try {
-        this.line.comm.send(message as never);
-      } catch (error) {
-        this.disconnect("gone", errorSentence(error));
-      }
+    try {
+      this.line?.send(message);
+    } catch (error) {
+      this.disconnect("gone", errorSentence(error));
     }
-  }
-
-  private flush(): void {
-    const waiting = this.unsent ?? [];
-    this.unsent = null;
-    for (const message of waiting) this.send(message);
   }
 
   /** The channel is no more. */
   private disconnect(state: State, reason: string): void {
-    const { line, unsent } = this;
-    this.line = this.unsent = this.welcome = null;
+    this.line = this.welcome = null;
     this.stopExpecting();
-    // One that is not open yet is closed when it is: until then the kernel may be about to close it itself.
-    if (!unsent) line?.drop();
     this.become(state, reason);
     this.connection.fail(reason);
   }
@@ -219,20 +175,25 @@ export class KernelSource extends LiveSource {
   }
 
   private lineChanged(_context: unknown, status: Kernel.ConnectionStatus): void {
-    if (status === "disconnected" && this.line)
-      this.disconnect("gone", "The connection to the kernel is lost.");
+    if (status === "disconnected" && this.line) this.disconnect("gone", LOST);
     else if (status === "connected" && this.state === "gone") this.connect();
   }
 
   /** Somebody ran a cell: where that may have loaded the extension, see whether it answers now. */
   private onIopub(_context: unknown, message: KernelMessage.IMessage): void {
-    if (this.line) return;
+    if (this.line) {
+      const { comm_id: id, data } = message.content as { comm_id?: string; data?: unknown };
+      if (id !== this.line.id) return;
+      if (message.header.msg_type === "comm_msg") this.receive(data as ServedMessage);
+      else if (message.header.msg_type === "comm_close") this.disconnect("missing", NOT_LOADED);
+      return;
+    }
     const { code, execution_state: state } = message.content as { code?: string; execution_state?: string };
     if (message.header.msg_type === "execute_input") this.mayLoadExtension = LOADING_CODE.test(code ?? "");
     const parent = message.parent_header as { msg_type?: string };
     if (this.mayLoadExtension && state === "idle" && parent.msg_type === "execute_request") {
       this.mayLoadExtension = false;
-      this.keepConnected();
+      this.connect();
     }
   }
 }
@@ -278,43 +239,55 @@ class BoundSource implements Source {
   }
 }
 
+/** Whether the extension is loaded in a kernel, which then has a comm of our target. */
+async function hasTarget(kernel: Kernel.IKernelConnection): Promise<boolean> {
+  const spec = await kernel.spec;
+  if (spec && !/python/i.test(spec.language)) return false;
+  const asked = control(kernel, "comm_info_request", { target_name: TARGET });
+  const { content } = (await kernel.sendControlMessage(asked as never, true).done) as unknown as {
+    content: { comms?: object };
+  };
+  return Object.keys(content.comms ?? {}).length > 0;
+}
+
+/** A message of a kind that kernels take on the shell channel, which a cell holds up, for the control channel. */
+function control(kernel: Kernel.IKernelConnection, msgType: string, content: object): object {
+  return KernelMessage.createMessage({
+    channel: "control",
+    msgType,
+    content,
+    session: kernel.clientId,
+    username: kernel.username,
+  } as never);
+}
+
 /**
- * A comm, and a second one that is never opened.
- *
- * JupyterLab ends the thread in which a kernel reads the comms of a target as soon as the last of them is closed here. A
- * message that lies there then makes the kernel complain below the cell that runs. The second one keeps the thread
- * until the kernel has handled the end of the first.
+ * A comm whose messages to the kernel go over its control channel. JupyterLab's own comms would go over the shell
+ * channel, and start a thread of the kernel for them.
  */
 class Line {
-  readonly comm: Kernel.IComm;
-  private readonly keeper: Kernel.IComm;
-  private isClosing = false;
+  readonly id = UUID.uuid4();
+  private isOpen = false;
 
-  constructor(kernel: Kernel.IKernelConnection) {
-    this.comm = kernel.createComm(TARGET);
-    this.keeper = kernel.createComm(TARGET);
+  constructor(private kernel: Kernel.IKernelConnection) {}
+
+  send(data: object): void {
+    if (this.isOpen) return this.put("comm_msg", { data });
+    this.isOpen = true;
+    this.put("comm_open", { target_name: TARGET, data });
   }
 
-  /** Close the comm, and say so to the kernel. */
+  /** Say to the kernel that nobody is here any more. */
   close(): void {
-    if (this.comm.isDisposed || this.isClosing) return this.drop();
-    this.isClosing = true;
-    const letGo = () => dispose(this.keeper);
     try {
-      this.comm.close().done.then(letGo, letGo);
+      if (this.isOpen && !this.kernel.isDisposed) this.put("comm_close", { data: {} });
     } catch {
-      letGo(); // the kernel is gone, and the comm with it
+      // the kernel is gone, and the comm with it
     }
   }
 
-  /** Forget the comm, of which the kernel knows nothing, or nothing more, unless it is being closed. */
-  drop(): void {
-    if (this.isClosing) return;
-    dispose(this.comm);
-    dispose(this.keeper);
+  private put(msgType: string, content: object): void {
+    const message = control(this.kernel, msgType, { comm_id: this.id, ...content });
+    this.kernel.sendControlMessage(message as never, false, true);
   }
-}
-
-function dispose(comm: Kernel.IComm): void {
-  if (!comm.isDisposed) comm.dispose();
 }

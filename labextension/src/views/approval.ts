@@ -2,14 +2,18 @@
 //
 // Invariants: no key and no click allows anything by accident. Only a press of an allowing button does, at least half a
 // second after the button appeared; Escape decides nothing and leaves the question open. An answer that is kept has no
-// button before all lines were shown.
-import type { AnswerChoice, ApprovalAsked, PromptChoice, QuestionLine } from "../protocol";
-import type { Source } from "../sources/source";
+// button before all lines were shown. A question that no answer would reach any more has no buttons, and says why.
+import type { AnswerChoice, ApprovalAsked, QuestionLine } from "../protocol";
+import type { Source, State } from "../sources/source";
 import { button as plainButton, fill, focusedNear, formatCount, h, visible } from "./dom/h";
 import { errorCard } from "./requests";
 
 const OUTCOME_STAYS = 1500; // ms for which the outcome stays to be read
 const LATER = "Not decided. The run waits for you.";
+const ENDED = "The run ended before an answer.";
+const KERNEL_ENDED =
+  "The kernel ended before an answer. The call did not run, and nothing was changed by it.";
+const LINE_LOST = "The connection to the kernel is lost. The question comes back with it.";
 
 /** ms in which a press was meant for something else */
 const MISPRESS = 500;
@@ -23,35 +27,21 @@ const CLASSES: Record<QuestionLine["kind"], string> = {
   place: "r-bar r-at",
 };
 
-/** An answer that is offered now. */
-export type Choice = Pick<PromptChoice, "answer" | "label" | "hint" | "outcome" | "allows">;
-
-/** What is asked, as far as it was shown. */
-export interface Question<C extends Choice> {
-  readonly id: string;
-  readonly action: string;
-  readonly title: string;
-  readonly region: string;
-  readonly lines: readonly QuestionLine[];
-  readonly total: number;
-  readonly choices: readonly C[];
-}
-
-/** Where the further lines of a question come from, and where an answer goes. */
-export interface Asker<C extends Choice> {
-  /** The lines from `start` on, and the answers that are offered once they are shown. */
-  rest(start: number): Promise<{ lines: readonly QuestionLine[]; choices: readonly C[] }>;
-  answer(choice: C): Promise<unknown>;
-}
-
 /** A question on the page. */
 export interface ApprovalCard {
   readonly element: HTMLElement;
-  /** It was answered, here or elsewhere. */
-  close(): void;
+  /** Whether it can still be answered here. */
+  readonly isOpen: boolean;
   /** Puts the focus where nothing is allowed by the next key. */
   focus(): void;
+  /** It hears nothing more, and stays open. */
+  dispose(): void;
 }
+
+type Offered = AnswerChoice & { secret: string };
+
+const offeredOf = (choices: readonly AnswerChoice[]): Offered[] =>
+  choices.filter((each): each is Offered => each.secret !== null);
 
 /** Adds lines; what goes on with the line above is put at its end, so that the page wraps it as one. */
 function drawLines(into: HTMLElement, lines: readonly QuestionLine[]): void {
@@ -63,10 +53,10 @@ function drawLines(into: HTMLElement, lines: readonly QuestionLine[]): void {
 }
 
 /** Its targets, then the change or the arguments. A button brings the lines that are not there yet. */
-function drawDetail<C extends Choice>(
-  question: Question<C>,
-  asker: Asker<C>,
-  offer: (choices: readonly C[]) => void,
+function drawDetail(
+  question: ApprovalAsked,
+  source: Source,
+  offer: (choices: readonly AnswerChoice[]) => void,
 ): HTMLElement {
   const lines = h("pre", { tabindex: 0, role: "region", "aria-label": question.region });
   drawLines(lines, question.lines);
@@ -81,7 +71,7 @@ function drawDetail<C extends Choice>(
   const showRest = (): void => {
     fill(rest, "Reading …");
     fill(problem);
-    asker.rest(shown).then(
+    source.request("approval.page", { id: question.id, start: shown }).then(
       (page) => {
         drawLines(lines, page.lines);
         shown += page.lines.length;
@@ -100,49 +90,56 @@ function drawDetail<C extends Choice>(
 }
 
 /**
- * @param closed called once, when the question is answered here or elsewhere
- * @param leave puts the focus out of the card, for a person who decides later
+ * @param closed called once, when the question is settled here or elsewhere, or no answer would reach it any more
+ *   (`stays`: what it says then is not to go away by itself)
+ * @param leave puts the focus out of the card, for a user who decides later
  */
-export function approvalCard<C extends Choice>(
-  question: Question<C>,
-  asker: Asker<C>,
-  closed: () => void,
+export function approvalCard(
+  question: ApprovalAsked,
+  source: Source,
+  closed: (stays: boolean) => void,
   leave: () => void,
 ): ApprovalCard {
+  const { id } = question;
   let offeredAt = 0;
   let open = true;
-  let given: C | null = null;
+  let given: Offered | null = null;
   const outcome = h("p.r-quiet", { role: "status" });
-  const buttons = h("div.r-cmd");
-  const offer = (choices: readonly C[]): void => {
+  const buttons = h("div.r-cmd.r-answers");
+  const offer = (choices: readonly AnswerChoice[]): void => {
     offeredAt = performance.now();
-    fill(buttons, ...choices.map(drawButton));
+    if (open) fill(buttons, ...offeredOf(choices).map(drawButton));
   };
-  const drawButton = (choice: C): HTMLElement => {
+  const drawButton = (choice: Offered): HTMLElement => {
     const name = choice.allows ? "button.r-button" : "button.r-button.r-safe";
     return h(name, { type: "button", title: choice.hint, onclick: () => give(choice) }, choice.label);
   };
   const disable = (held: boolean): void =>
     buttons.querySelectorAll("button").forEach((each) => (each.disabled = held));
-  const close = (): void => {
+  const close = (words: string, stays = false): void => {
     if (!open) return;
     open = false;
-    disable(true);
-    fill(outcome, given?.outcome ?? "Settled elsewhere.");
-    closed();
+    dispose();
+    fill(buttons);
+    fill(outcome, visible(words));
+    closed(stays);
   };
-  const give = (choice: C): void => {
+  const give = (choice: Offered): void => {
     if (!open || given) return;
     if (choice.allows && performance.now() - offeredAt < MISPRESS) return;
     given = choice;
     disable(true);
     fill(outcome, "Answering …");
-    asker.answer(choice).then(close, (error) => {
-      if (!open) return;
-      given = null;
-      disable(false);
-      fill(outcome, errorCard(error));
-    });
+    const { answer, secret } = choice;
+    source.request("approval.answer", { id, answer, secret }).then(
+      () => close(choice.outcome),
+      (error) => {
+        if (!open) return;
+        given = null;
+        disable(false);
+        fill(outcome, errorCard(error));
+      },
+    );
   };
   const onkeydown = (key: KeyboardEvent): void => {
     if (!["Escape", "Enter", " "].includes(key.key)) return;
@@ -156,53 +153,39 @@ export function approvalCard<C extends Choice>(
     {
       role: "group",
       "aria-label": `Consent for ${question.action}`,
-      "data-question": question.id,
+      "data-question": id,
       onkeydown,
     },
-    h("div.r-body", {}, drawDetail(question, asker, offer), buttons, outcome),
+    h("div.r-body", {}, drawDetail(question, source, offer), buttons, outcome),
   );
+  const unheard = source.subscribe((event) => {
+    if (event.name !== "settled" || event.id !== id) return;
+    const here = given !== null && event.outcome === given.outcome;
+    close(here || !event.outcome ? event.outcome || ENDED : `Answered elsewhere: ${event.outcome}`);
+  });
+  const unwatched = source.watch((state) => {
+    if (AWAY.has(state)) close(/connection/.test(source.reason) ? LINE_LOST : KERNEL_ENDED, true);
+  });
+  const dispose = (): void => {
+    unheard();
+    unwatched();
+  };
   offer(question.choices);
   const focus = (): void => {
     offeredAt = performance.now();
     element.querySelector<HTMLElement>(".r-safe")?.focus({ preventScroll: true });
   };
-  return { element, close, focus };
-}
-
-type Kept = AnswerChoice & { secret: string };
-
-const offered = (choices: readonly AnswerChoice[]): Kept[] =>
-  choices.filter((each): each is Kept => each.secret !== null);
-
-/** A question that hears when it is answered elsewhere. */
-export interface ConnectionCard extends ApprovalCard {
-  /** It hears nothing more, and stays open. */
-  dispose(): void;
-}
-
-/** A question whose answers go over a connection, which was sent a secret for each. */
-export function connectionCard(
-  event: ApprovalAsked,
-  source: Source,
-  closed: () => void,
-  leave: () => void,
-): ConnectionCard {
-  const { id } = event;
-  const asker: Asker<Kept> = {
-    rest: async (start) => {
-      const page = await source.request("approval.page", { id, start });
-      return { lines: page.lines, choices: offered(page.choices) };
+  return {
+    element,
+    get isOpen() {
+      return open;
     },
-    answer: ({ answer, secret }) => source.request("approval.answer", { id, answer, secret }),
+    focus,
+    dispose,
   };
-  const card = approvalCard({ ...event, choices: offered(event.choices) }, asker, closed, leave);
-  const dispose = source.subscribe((heard) => {
-    if (heard.name !== "settled" || heard.id !== id) return;
-    dispose();
-    card.close();
-  });
-  return { ...card, dispose };
 }
+
+const AWAY: ReadonlySet<State> = new Set(["gone", "missing", "foreign"]);
 
 /** Leaves a question: the focus goes to what is around its view. */
 export function leaveQuestion(element: HTMLElement): void {
@@ -223,14 +206,21 @@ export function approvals(
   takes: (event: ApprovalAsked) => boolean = () => true,
   shown: (card: HTMLElement) => void = () => undefined,
 ): () => void {
-  const cards = new Map<string, ConnectionCard>();
+  const cards = new Map<string, ApprovalCard>();
   let closed = false;
   const add = (event: ApprovalAsked): void => {
-    if (closed || cards.has(event.id) || !takes(event)) return;
-    const card = connectionCard(
+    if (closed || !takes(event)) return;
+    // What is left of a kernel that ended goes; the question of one that was away came back.
+    for (const [id, each] of cards)
+      if (!each.isOpen && (id === event.id || each.element.dataset.stays)) drop(id);
+    if (cards.has(event.id)) return;
+    const card = approvalCard(
       event,
       source,
-      () => setTimeout(() => drop(event.id), OUTCOME_STAYS),
+      (stays) => {
+        if (stays) card.element.dataset.stays = "yes";
+        else setTimeout(() => drop(event.id, card), OUTCOME_STAYS);
+      },
       () => leaveQuestion(element),
     );
     cards.set(event.id, card);
@@ -241,10 +231,10 @@ export function approvals(
     if (near && !active?.matches("input, textarea, select")) card.focus();
     shown(card.element);
   };
-  const drop = (id: string): void => {
-    cards.get(id)?.element.remove();
-    cards.get(id)?.dispose();
-    cards.delete(id);
+  const drop = (id: string, only = cards.get(id)): void => {
+    only?.element.remove();
+    only?.dispose();
+    if (cards.get(id) === only) cards.delete(id);
   };
   const unheard = source.subscribe((event) => {
     if (event.name === "approval") add(event);

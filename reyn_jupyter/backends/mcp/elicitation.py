@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.catalog.effects import Effect, TargetError
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.deadline import deadlines_paused
-from reyn_jupyter.runtime.questions.consent import somebody_there
+from reyn_jupyter.runtime.questions.text_prompt import somebody_there
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten

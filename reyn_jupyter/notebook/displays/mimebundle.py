@@ -17,7 +17,7 @@ from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveFrame, LiveTrace
 from reyn_jupyter.notebook.serving.viewed_frames import VIEWED
 from reyn_jupyter.outputs.blob import Blob, open_blob
-from reyn_jupyter.runtime.questions.consent import front_end_there
+from reyn_jupyter.runtime.questions.text_prompt import front_end_there
 from reyn_jupyter.runtime.record.compare import RunDiff
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import current

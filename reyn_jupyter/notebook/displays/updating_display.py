@@ -22,8 +22,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.notebook.displays.card_question import CardSheet, cell_is_drawn_here
-from reyn_jupyter.notebook.displays.mime import MIME, bundle, mime_type, mimebundle
+from reyn_jupyter.notebook.displays.mime import MIME, bundle, mimebundle
 from reyn_jupyter.notebook.displays.mimebundle import display_bundle, live_of, update_widget, widget_view
 from reyn_jupyter.notebook.errors import ReynInterrupt
 from reyn_jupyter.notebook.magic_line.verb import Context
@@ -31,11 +30,12 @@ from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.notebook.render.trace.card import STOP
-from reyn_jupyter.notebook.serving.protocol import LiveTrace, PromptedQuestion
+from reyn_jupyter.notebook.serving.protocol import LiveTrace
 from reyn_jupyter.router.model_call import Delta
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT, OpenQuestion, questions_on
+from reyn_jupyter.runtime.questions.approval_queue import VIEWERS, OpenQuestion
+from reyn_jupyter.runtime.questions.consent import EXCERPT
 from reyn_jupyter.runtime.record.events import (
     ActionProgressed,
     InnerEvent,
@@ -113,14 +113,6 @@ def skip_silenced(shown: object) -> None:
         raise NotImplementedError
 
 
-def cell_id(shell: Any) -> str | None:
-    """Return the id of the cell that runs, where the front end tells."""
-    parent: Any = getattr(shell, "get_parent", dict)()
-    metadata = parent.get("metadata") if isinstance(parent, dict) else None
-    found = metadata.get("cellId") if isinstance(metadata, dict) else None
-    return str(found) if found else None
-
-
 def watch_run(context: Context, run: Callable[[LiveCard | None], Trace]) -> Trace:
     """Run a turn under a live card, where a kernel shows one. An interrupt ends it with the partial run.
 
@@ -129,8 +121,7 @@ def watch_run(context: Context, run: Callable[[LiveCard | None], Trace]) -> Trac
     """
     card = live_card(context)
     try:
-        with questions_on(card.sheet if card is not None else lambda: None):
-            trace = run(card)
+        trace = run(card)
     except Interrupted as interrupted:
         if interrupted.result is None:
             raise ReynInterrupt(interrupted.why or "Interrupted before anything was sent.") from None
@@ -165,7 +156,6 @@ class LiveCard:
         self._shell = shell
         self._run: BackgroundRun | None = None
         self._widget: dict[str, Any] | None = None
-        self._question: PromptedQuestion | None = None
 
     def __call__(self, event: Any) -> None:
         if isinstance(event, Delta):
@@ -203,14 +193,6 @@ class LiveCard:
         now = time.monotonic()
         return now - self._drawn[0] >= 1.0 and (event is None or now - self._drawn[-1] >= INTERVAL)
 
-    def sheet(self) -> CardSheet | None:
-        """Return where a question of this run stands in the card; None where nobody would see it there."""
-        return CardSheet(self._draw_question) if cell_is_drawn_here(self._shell) else None
-
-    def _draw_question(self, question: PromptedQuestion | None) -> None:
-        self._question = question
-        self._draw(self._session.parts.runs.trace_of(self._events), "".join(self._tail))
-
     def finish(self, trace: Trace) -> Trace:
         """Show the run as it ended, and give it back."""
         self._draw(trace, None)
@@ -236,8 +218,8 @@ class LiveCard:
 
     def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
         stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
-        if self._question is not None:
-            stop = f"The clock stands still until you answer. {STOP}"
+        if isinstance(shown, Trace) and shown.ended is None and shown.open_questions:
+            stop = f"The clock stands still until you answer. {stop}"
         made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
         lost = None
         if tail is not None and isinstance(shown, Trace) and shown.ended is None:
@@ -245,10 +227,7 @@ class LiveCard:
         if self._run is None:
             if tail is None:
                 return display_bundle(self._shell, shown, made)
-            found = bundle(shown, made, lost=lost)
-            if self._question is not None:
-                found[mime_type(shown)]["question"] = self._question.model_dump(mode="json")
-            return found
+            return bundle(shown, made, lost=lost)
         running = not (isinstance(shown, Trace) and shown.ended is not None)
         live = live_of(self._run)
         if isinstance(live, LiveTrace):
@@ -283,16 +262,30 @@ class LiveCard:
         if run is None or home is None:
             return
 
-        def heard(question: OpenQuestion, settled: bool) -> None:
-            if question.question.run == run.run_id and not home.is_closed():
-                home.call_soon_threadsafe(redraw)
-
         def redraw() -> None:
             self._due = True
             self._later()
 
-        DESK.listen(heard)
-        run.when_done(lambda: DESK.forget(heard))
+        viewer = _QuestionListener(run.run_id, lambda: home.is_closed() or home.call_soon_threadsafe(redraw))
+        VIEWERS.append(viewer)
+        run.when_done(lambda: VIEWERS.remove(viewer))
+
+
+class _QuestionListener:
+    """Hears of the questions of one run, and shows none."""
+
+    def __init__(self, run: str, tell: Callable[[], object]) -> None:
+        self._run = run
+        self._tell = tell
+
+    def shows(self, in_cell: bool) -> bool:
+        return False
+
+    def question_asked(self, waiting: OpenQuestion) -> None:
+        if waiting.question.run == self._run:
+            self._tell()
+
+    question_settled = question_asked
 
 
 def _begun(run: BackgroundRun) -> result_objects.Card:

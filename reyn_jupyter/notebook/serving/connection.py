@@ -53,6 +53,9 @@ from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.support.secrets import environment_redaction
 
+ALIVE_SECONDS = (
+    150.0  # for which a page with open questions is there once it was heard; it says hello each 30 s
+)
 MOST = 64  # requests of one connection under way
 _SAID = 1000  # characters of what went wrong
 _INCOMING: TypeAdapter[ViewRequest | Cancel | SentCells] = TypeAdapter(
@@ -70,6 +73,7 @@ class Connection:
         home: the loop of the thread that owns the channel; None calls `put` from wherever an answer is ready.
         answer_key: the key of an earlier connection over this channel; None makes a new one.
         client: the front end's own name for itself in the messages of the kernel.
+        hears_in_cell: its messages arrive while a cell runs.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class Connection:
         home: asyncio.AbstractEventLoop | None,
         answer_key: AnswerKey | None = None,
         client: str = "",
+        hears_in_cell: bool = False,
     ) -> None:
         self._hub = hub
         self._put = put
@@ -91,11 +96,14 @@ class Connection:
         self.hello: Hello | None = None
         self.answer_key = answer_key or AnswerKey()
         self.client = client
+        self.hears_in_cell = hears_in_cell
+        self._heard_at = time.monotonic()
 
     def receive(self, raw: object) -> None:
         """Take one message from the channel; never raises."""
         if self._closed:
             return
+        self._heard_at = time.monotonic()
         if self._home is not None:
             self._home = running_loop() or self._home
             self._context = contextvars.copy_context()
@@ -117,6 +125,11 @@ class Connection:
             self.send(ViewFailure(id=message.id, code="invalid", message=f"the request was not taken: {why}"))
         else:
             self._begin(message)
+
+    @property
+    def is_alive(self) -> bool:
+        """True unless it is a page that has not said for a while that it is there: one that crashed says no goodbye."""
+        return not self.hears_in_cell or time.monotonic() - self._heard_at < ALIVE_SECONDS
 
     @property
     def idle(self) -> bool:
@@ -290,7 +303,11 @@ def _first(error: ValidationError) -> str:
 def open_comm(comm: Any, message: Any) -> None:
     """Serve a comm that a front end opened to our target; what the opening itself carries is a first message."""
     hub = kernel_hub()
-    connection = Connection(hub, comm.send, running_loop() or hub.home, client=_client(message))
+    here = running_loop()
+    by_control = here is not None and here is not hub.home  # a thread that no cell keeps from its messages
+    connection = Connection(
+        hub, comm.send, here or hub.home, client=_client(message), hears_in_cell=by_control
+    )
 
     def receive(message: Any) -> None:
         connection.receive(_data(message))

@@ -30,7 +30,8 @@ from reyn_jupyter.runtime.access import mcp_access
 from reyn_jupyter.runtime.access.mcp_access import McpAccess
 from reyn_jupyter.runtime.live_catalog import catalog_cache
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, Question
+from reyn_jupyter.runtime.questions.approval_queue import PAGES, VIEWERS, OpenQuestion, all_pending
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.runs import background_run
@@ -47,11 +48,17 @@ class Subscriber(Protocol):
         hello: what the front end said of itself; None before it has.
         answer_key: what its answers to questions are known by.
         client: the front end's own name for itself in the messages of the kernel; "" where a channel does not say.
+        hears_in_cell: whether its messages arrive while a cell runs.
+        is_alive: whether it was heard not long ago, if it is a page that says regularly that it is there.
     """
 
     hello: Hello | None
     answer_key: AnswerKey
     client: str
+    hears_in_cell: bool
+
+    @property
+    def is_alive(self) -> bool: ...
 
     def send(self, message: WireMessage) -> None:
         """Put a message on the channel, from any thread."""
@@ -83,16 +90,6 @@ class Hub:
         """Return the front ends that draw our MIME types themselves, and so need no widget."""
         return DRAWING & {each.hello.host for each in list(self.connections) if each.hello is not None}
 
-    def asks_in_cards(self, client: str) -> bool:
-        """Return whether a client of the kernel draws cards, and asks for consent in them."""
-        return any(
-            each.client == client
-            and shows_questions(each)
-            and each.hello is not None
-            and each.hello.host in DRAWING
-            for each in list(self.connections)
-        )
-
     def tell(self, event: Event) -> None:
         """Send an event to everybody who looks; from any thread."""
         message = ViewEvent(event=event)
@@ -102,16 +99,18 @@ class Hub:
 
     async def ask(self, question: Question) -> Answer:
         """Put a question before the person; "nobody" where no connection can show it."""
-        return await DESK.ask(question)
+        return await self.session().parts.questions.ask(question)
 
     def join(self, connection: Subscriber) -> None:
         if not self.connections:
-            DESK.listen(self._on_question, self._approves)
+            VIEWERS.append(self)
             background_run.WATCHERS.append(self._on_run_change)
             catalog_cache.WATCHERS.append(self._on_push)
             mcp_access.WATCHERS.append(self._on_server_move)
         self.connections.add(connection)
-        for waiting in DESK.pending() if shows_questions(connection) else ():
+        if connection.hears_in_cell and connection.client:
+            (PAGES.add if shows_questions(connection) else PAGES.discard)(connection.client)
+        for waiting in all_pending() if shows_questions(connection) else ():
             connection.send(ViewEvent(event=approval_asked(waiting, connection.answer_key)))
 
     def leave(self, connection: Subscriber) -> None:
@@ -119,7 +118,7 @@ class Hub:
             return
         self.connections.discard(connection)
         if not self.connections:
-            DESK.forget(self._on_question)
+            VIEWERS.remove(self)
             background_run.WATCHERS.remove(self._on_run_change)
             catalog_cache.WATCHERS.remove(self._on_push)
             mcp_access.WATCHERS.remove(self._on_server_move)
@@ -179,16 +178,22 @@ class Hub:
             if self._servers_again:
                 self._on_server_move(servers)
 
-    def _approves(self) -> bool:
-        return any(map(shows_questions, list(self.connections)))
+    def shows(self, in_cell: bool) -> bool:
+        """See `QuestionViewer.shows`."""
+        return any(
+            shows_questions(each) and each.is_alive and (each.hears_in_cell or not in_cell)
+            for each in list(self.connections)
+        )
 
-    def _on_question(self, waiting: OpenQuestion, settled: bool) -> None:
-        if settled:
-            self.tell(ApprovalSettled(id=waiting.id))
-            return
+    def question_asked(self, waiting: OpenQuestion) -> None:
+        """See `QuestionViewer`."""
         for connection in filter(shows_questions, list(self.connections)):
             with suppress(Exception):  # its channel is broken; the others are asked all the same
                 connection.send(ViewEvent(event=approval_asked(waiting, connection.answer_key)))
+
+    def question_settled(self, waiting: OpenQuestion) -> None:
+        """See `QuestionViewer`."""
+        self.tell(ApprovalSettled(id=waiting.id, outcome=waiting.outcome))
 
     def _on_run_change(self, run: str, ended: bool) -> None:
         self.tell(RunChanged(run=run, ended=ended))

@@ -72,39 +72,6 @@ class QuestionLine(WireMessage):
     continued: bool
 
 
-class PromptChoice(WireMessage):
-    """An answer that is offered at a prompt now, with its words; `key` is what is typed for it."""
-
-    answer: PersonAnswer
-    label: str
-    hint: str
-    outcome: str
-    allows: bool
-    key: str
-
-
-class PromptedQuestion(WireMessage):
-    """Show a question in a card while a prompt waits for its answer: a page that can types the key of what is pressed.
-
-    Attributes:
-        id: tells it from other questions of its run.
-        prompt: what the prompt says, by which a page knows it.
-        title, region, total: as of `ApprovalAsked`.
-        lines: all those that were shown so far.
-        more: what is typed for further lines.
-    """
-
-    id: str
-    action: str
-    prompt: str
-    title: str
-    region: str
-    lines: tuple[QuestionLine, ...]
-    total: int
-    choices: tuple[PromptChoice, ...]
-    more: str
-
-
 class Snapshot(WireMessage):
     """Hold what a display keeps: a view that needs no kernel, and the request for a live one.
 
@@ -114,7 +81,6 @@ class Snapshot(WireMessage):
         view: drawn at once, and for good when the kernel is gone.
         live: the live view that may follow while that session lives; None for a small object.
         lost: of a run that goes on, what is drawn in place of `view` once the kernel that ran it is gone.
-        question: of a run that waits at a prompt, what it asks; it is never cut.
     """
 
     protocol: int = PROTOCOL
@@ -122,7 +88,6 @@ class Snapshot(WireMessage):
     view: View
     live: Live | None = None
     lost: View | None = None
-    question: PromptedQuestion | None = None
 
 
 class Hello(WireMessage):
@@ -259,9 +224,10 @@ class AnswerChoice(WireMessage):
 
 
 class ApprovalAsked(WireMessage):
-    """Ask for consent: a background run or a call from a panel waits. Its words are shown as they are.
+    """Ask for consent: a run or a call waits. Its words are shown as they are.
 
     Attributes:
+        cell: the id of the cell that waits; None if none does, or it is unknown.
         heading: the question in a few words.
         title: the line above the detail.
         region: the detail's name, for who hears the page.
@@ -279,13 +245,19 @@ class ApprovalAsked(WireMessage):
     total: int
     choices: tuple[AnswerChoice, ...]
     run: str | None = None
+    cell: str | None = None
 
 
 class ApprovalSettled(WireMessage):
-    """Withdraw a question: it is answered, here or elsewhere, or its run has ended."""
+    """Withdraw a question: it is answered, here or elsewhere, or its run has ended.
+
+    Attributes:
+        outcome: what was answered, in a sentence; "" if its run ended.
+    """
 
     name: Literal["settled"] = "settled"
     id: str
+    outcome: str = ""
 
 
 class CatalogChanged(WireMessage):

@@ -10,11 +10,10 @@ from reyn_jupyter.notebook.serving.answer_key import AnswerKey
 from reyn_jupyter.notebook.serving.protocol import (
     AnswerChoice,
     ApprovalAsked,
-    PromptChoice,
-    PromptedQuestion,
     QuestionLine,
 )
-from reyn_jupyter.runtime.questions.consent import MORE, PAGE, OpenQuestion, Question
+from reyn_jupyter.runtime.questions.approval_queue import OpenQuestion
+from reyn_jupyter.runtime.questions.consent import PAGE, Question
 
 
 def approval_asked(waiting: OpenQuestion, key: AnswerKey) -> ApprovalAsked:
@@ -31,37 +30,7 @@ def approval_asked(waiting: OpenQuestion, key: AnswerKey) -> ApprovalAsked:
         total=len(question.detail.lines),
         choices=answer_choices(waiting, key.sent(waiting.id, 0, len(lines)), key),
         run=question.run,
-    )
-
-
-def prompted_question(question: Question, shown: int, prompt: str, number: str) -> PromptedQuestion:
-    """Return a question as a card shows it while its prompt waits; of answers those alone that are offered by now.
-
-    Args:
-        shown: how many of its lines.
-        prompt: what the prompt says.
-        number: tells it from other questions.
-    """
-    return PromptedQuestion(
-        id=number,
-        action=question.action,
-        prompt=prompt,
-        title=question.title,
-        region=question.region,
-        lines=question_lines(question, 0, shown),
-        total=len(question.detail.lines),
-        choices=tuple(
-            PromptChoice(
-                answer=each.answer,
-                label=each.label,
-                hint=each.hint,
-                outcome=each.outcome,
-                allows=each.allows,
-                key=each.keys[0],
-            )
-            for each in question.choices_after(shown)
-        ),
-        more=MORE[0],
+        cell=waiting.cell,
     )
 
 

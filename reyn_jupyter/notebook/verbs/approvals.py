@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.magic_line.options import Options, Positional
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
-from reyn_jupyter.runtime.questions.consent import CHOICES, DESK, EXCERPT, OpenQuestion, UnknownQuestionError
+from reyn_jupyter.runtime.questions.approval_queue import ApprovalQueue, OpenQuestion, UnknownQuestionError
+from reyn_jupyter.runtime.questions.consent import CHOICES, EXCERPT
 from reyn_jupyter.sessions.result_objects import Table
+from reyn_jupyter.sessions.session import Session
 
 ANSWERS = {each.verb: each.answer for each in CHOICES}
 OF_A_QUESTION = ("show", *ANSWERS)
@@ -28,7 +30,8 @@ class ApprovalsOptions(Options):
 def run(context: Context, options: ApprovalsOptions) -> Table:
     if options.what in OF_A_QUESTION:
         try:
-            _answer(_question(options), options.what)
+            questions = context.session.parts.questions
+            _answer(questions, _question(questions, options), options.what)
         except UnknownQuestionError as error:
             raise ReynError(_sentence(error), "%reyn approvals lists the open questions.") from None
     elif options.what != "list":
@@ -36,16 +39,16 @@ def run(context: Context, options: ApprovalsOptions) -> Table:
     return context.session.approvals
 
 
-def _question(options: ApprovalsOptions) -> OpenQuestion:
+def _question(questions: ApprovalQueue, options: ApprovalsOptions) -> OpenQuestion:
     if options.pattern is None:
-        waiting = DESK.pending()
+        waiting = questions.pending()
         example = waiting[0].id if waiting else "ID"
         asked = "Show" if options.what == "show" else f"Answer {options.what} to"
         raise ReynError(f"{asked} which question?", f"%reyn approvals {options.what} {example}")
-    return DESK.find(options.pattern)
+    return questions.find(options.pattern)
 
 
-def _answer(waiting: OpenQuestion, verb: str) -> None:
+def _answer(questions: ApprovalQueue, waiting: OpenQuestion, verb: str) -> None:
     if verb == "show":
         sys.stdout.write(waiting.question.text + "\n")
         waiting.read.set()
@@ -61,7 +64,7 @@ def _answer(waiting: OpenQuestion, verb: str) -> None:
             f"%reyn approvals show {waiting.id} shows it.",
         )
     try:
-        DESK.answer(waiting.id, answer)
+        questions.answer(waiting.id, answer)
     except ValueError as error:
         raise ReynError(_sentence(error), f"%reyn approvals show {waiting.id} shows all of it.") from None
 
@@ -100,11 +103,14 @@ VERB = Verb(
         "%reyn approvals show ID",
         "%reyn approvals allow ID",
     ),
-    completes=lambda session, before, word: _complete(session.parts.approvals.list(), before),
+    completes=lambda session, before, word: _complete(session, before),
 )
 
 
-def _complete(patterns: tuple[str, ...], before: list[str]) -> list[str]:
+def _complete(session: Session, before: list[str]) -> list[str]:
     if not before:
         return list(WORDS[1:])
-    return [each.id for each in DESK.pending()] if before[0] in OF_A_QUESTION else list(patterns)
+    parts = session.parts
+    if before[0] in OF_A_QUESTION:
+        return [each.id for each in parts.questions.pending()]
+    return list(parts.approvals.list())

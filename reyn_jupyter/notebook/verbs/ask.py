@@ -17,6 +17,7 @@ from reyn_jupyter.notebook.magic_line.options import Option, Options
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.router.request.router_options import Discovery
+from reyn_jupyter.runtime.questions.cell_request import cell_request
 from reyn_jupyter.runtime.record.trace import Trace
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def run(context: Context, options: AskOptions) -> Any:
     prompt, sent = _prompt(context, options)
     session = context.session
     chosen = options.model_dump(include=_TURN)
-    chosen |= {"sent": tuple(sent), "cell": updating_display.cell_id(context.shell)}
+    chosen |= {"sent": tuple(sent), "cell": cell_request().cell}
     if options.dry:
         return session.dry(prompt, **chosen)
     if options.bg:

@@ -238,7 +238,6 @@ class PermissionGate:
                 _shared_by(question, call, run),
                 put,
                 lambda: self.judge_unrecorded(call, effects, run),
-                recallable=run.ask is not None,
             )
         if isinstance(given, PermissionVerdict):
             return given

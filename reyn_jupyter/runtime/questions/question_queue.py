@@ -41,8 +41,6 @@ class QuestionQueue:
         shared_by: Hashable | None,
         put: Callable[[], Awaitable[Answer]],
         judge: Callable[[], PermissionVerdict],
-        *,
-        recallable: bool,
     ) -> Answer | PermissionVerdict:
         """Wait for this question's turn, and for its answer.
 
@@ -51,7 +49,6 @@ class QuestionQueue:
             shared_by: what is equal for questions that may share an answer; None for one that shares none.
             put: asks the person.
             judge: the rules' verdict as it is now.
-            recallable: the question can be taken back while it is shown, since the rules allow the call now.
 
         Returns:
             The person's answer, or the verdict of the rules that made it needless.
@@ -66,7 +63,7 @@ class QuestionQueue:
                 return verdict
         asked = self._open[lane] = _Asked(shared_by)
         try:
-            given = await (self._recallable(put, judge) if recallable else put())
+            given = await self._recallable(put, judge)
             asked.answer = None if isinstance(given, PermissionVerdict) else given
             return given
         finally:

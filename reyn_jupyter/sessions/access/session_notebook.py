@@ -30,7 +30,7 @@ from reyn_jupyter.runtime.access.live_notebook import (
 from reyn_jupyter.runtime.access.reversals import Reversal
 from reyn_jupyter.runtime.access.session_access import Proposal
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.questions.consent import front_end_there
+from reyn_jupyter.runtime.questions.text_prompt import front_end_there
 from reyn_jupyter.runtime.services import MainThread
 
 T = TypeVar("T")

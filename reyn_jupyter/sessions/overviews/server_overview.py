@@ -14,7 +14,6 @@ from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
 from reyn_jupyter.backends.mcp_servers.server_store import UNTRUSTED, McpServerStore, StoredServer
 from reyn_jupyter.runtime.access.mcp_access import McpServerState
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.async_session import AsyncSession
 from reyn_jupyter.sessions.result_objects import Card, Table
@@ -164,11 +163,7 @@ def install(parts: Parts, aio: AsyncSession, action: str, arguments: Mapping[str
     Raises:
         ActionError: it cannot be installed, or the person said no.
     """
-
-    async def ask(question: Question) -> Answer:
-        return await ENGINE.main_thread(lambda: parts.ask_person(question))
-
-    result = ENGINE.run(aio.invoke_action(action, arguments, ask=ask))
+    result = ENGINE.run(aio.invoke_action(action, arguments, ask=parts.ask))
     if result.error is not None:
         payload = result.payload if isinstance(result.payload, dict) else {}
         raise ActionError(result.error, str(payload.get("hint", "")))

@@ -19,7 +19,7 @@ from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router.request import prompt as prompts
 from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.router.request.surface import flat_tools, universal_tools
-from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
+from reyn_jupyter.runtime.questions.consent import EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
@@ -215,7 +215,7 @@ def model_label(parts: Parts) -> str:
 
 def approvals(parts: Parts) -> Table:
     settings = parts.settings.permissions
-    waiting = DESK.pending()
+    waiting = parts.questions.pending()
     rows = [
         {
             "pattern": " ".join(each.question.patterns) or each.question.action,
@@ -309,7 +309,7 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
         ("runs kept", str(len(parts.runs.ids()))),
         *_served_facts(parts),
     ]
-    if waiting_questions := len(DESK.pending()):
+    if waiting_questions := len(parts.questions.pending()):
         facts.append(("waits for you", f"{count(waiting_questions, 'question')}: %reyn approvals"))
     sections = []
     held = [f"{item.key}: {item.why}" for item in parts.effective.held_back]

@@ -11,7 +11,8 @@ from typing import Any
 from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.engine import also_tell, running_loop
 from reyn_jupyter.runtime.pump import Job
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, UnknownQuestionError
+from reyn_jupyter.runtime.questions.approval_queue import ApprovalQueue, OpenQuestion, UnknownQuestionError
+from reyn_jupyter.runtime.questions.consent import Answer
 from reyn_jupyter.runtime.record.events import Event, InnerEvent
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
@@ -36,8 +37,9 @@ class BackgroundRun:
         >>> run.done, run.cancel(), run.trace.status                        # doctest: +SKIP
     """
 
-    def __init__(self, job: Job[Trace], prompt: str, run_id: str) -> None:
+    def __init__(self, job: Job[Trace], prompt: str, run_id: str, questions: ApprovalQueue) -> None:
         self._job = job
+        self._questions = questions
         self.prompt = prompt
         self.run_id = run_id
 
@@ -53,10 +55,10 @@ class BackgroundRun:
     ) -> BackgroundRun:
         home = home or running_loop()
         run = options.run or new_run_id()
-        ask = options.ask or partial(DESK.ask, since=time.time(), waits=waits)
+        ask = options.ask or partial(parts.questions.ask, since=time.time(), waits=waits)
         chosen = options.model_copy(update={"run": run, "ask": ask})
         job = ENGINE.start(watched_turn(parts, prompt, chosen), on_event=on_event, home=home)
-        return cls(job, prompt, run)
+        return cls(job, prompt, run, parts.questions)
 
     @property
     def done(self) -> bool:
@@ -65,7 +67,7 @@ class BackgroundRun:
     @property
     def pending(self) -> tuple[OpenQuestion, ...]:
         """Return the questions about consent that wait for an answer."""
-        return DESK.pending(self.run_id)
+        return self._questions.pending(self.run_id)
 
     def answer(self, question: str, answer: Answer) -> None:
         """Answer one of `pending` by its whole id, with one of its `question.choices`.
@@ -76,7 +78,7 @@ class BackgroundRun:
         """
         if question not in [each.id for each in self.pending]:
             raise UnknownQuestionError(f"this run has no open question {question[:40]!r}; see .pending")
-        DESK.answer(question, answer)
+        self._questions.answer(question, answer)
 
     def cancel(self) -> None:
         """Ask the run to stop; the partial run is kept."""

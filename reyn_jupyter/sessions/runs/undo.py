@@ -205,7 +205,7 @@ async def _ask(parts: Parts, trace: Trace, restores: Sequence[Restore]) -> None:
         "note", f"This session did not change them; the record says that it was {_described(trace)}"
     )
     question = Question("undo", replace(detail, lines=(whose, *detail.lines)), (), trace.run)
-    answer = await ENGINE.main_thread(lambda: parts.ask_person(question))
+    answer = await parts.ask(question)
     if answer in ("once", "always"):
         return
     why = (

@@ -81,7 +81,8 @@ class ClientCalls:
     ) -> Outcome:
         parts, progress = self._parts, ClientProgress(send)
         async with self._clients.places:
-            run = await run_lifecycle.by_client(parts, client, title, ask_person(self._wait, progress))
+            ask = ask_person(parts.questions, self._wait, progress)
+            run = await run_lifecycle.by_client(parts, client, title, ask)
             # Of all clients together: a name, a version and a connection are the client's to choose.
             run.origins = parts.client_origins
             run.log.listener = progress.hear

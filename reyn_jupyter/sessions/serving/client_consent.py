@@ -10,20 +10,23 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
+from reyn_jupyter.runtime.questions.approval_queue import ApprovalQueue
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.serving.client_progress import ClientProgress
 
 ASKING = "waiting for the person, who is asked in the notebook"
 
 
-def ask_person(wait: float, progress: ClientProgress) -> Callable[[Question], Awaitable[Answer]]:
+def ask_person(
+    questions: ApprovalQueue, wait: float, progress: ClientProgress
+) -> Callable[[Question], Awaitable[Answer]]:
     """Return what asks the person for so many seconds, and says meanwhile that it does."""
 
     async def ask(question: Question) -> Answer:
         progress.waits(ASKING)
         try:
             async with asyncio.timeout(wait):
-                return await DESK.ask(question, since=time.time(), waits=True)
+                return await questions.ask(question, since=time.time(), waits=True)
         except TimeoutError:
             return "unanswered"
         finally:

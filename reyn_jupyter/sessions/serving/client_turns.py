@@ -110,7 +110,11 @@ class ClientTurns(AgentExecutor):
     ) -> Trace:
         progress = _TurnProgress(updater)
         options = TurnOptions(
-            attended=False, ask=ask_person(self._wait, progress), client=label, depth=depth, run=new_run_id()
+            attended=False,
+            ask=ask_person(self._parts.questions, self._wait, progress),
+            client=label,
+            depth=depth,
+            run=new_run_id(),
         )
         async with history.lock, self._clients.places:
             await updater.start_work()

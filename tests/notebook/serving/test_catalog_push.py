@@ -23,9 +23,12 @@ class Page:
     """A connection that keeps what is sent to it."""
 
     hello: Hello | None = None
+    client = ""
 
     def __init__(self) -> None:
         self.answer_key = AnswerKey()
+        self.hears_in_cell = False
+        self.is_alive = True
         self.sent: list[Any] = []
 
     def send(self, message: Any) -> None:

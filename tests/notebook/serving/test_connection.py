@@ -21,8 +21,8 @@ from reyn_jupyter.notebook.serving.connection import MOST, Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOperation, WireMessage, operations
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime.questions import consent
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question, UnknownQuestionError
+from reyn_jupyter.runtime.questions.approval_queue import UnknownQuestionError, all_pending
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.runs.background_run import BackgroundRun
 from tests.support.waiting import PATIENCE, awaited, until
@@ -354,16 +354,17 @@ def test_the_questions_of_a_run_end_with_it(hub: Hub, session: reyn.Session) -> 
     asked = channel.event("approval")
     run.cancel()
     assert channel.event("settled")["id"] == asked["id"]
-    assert run.result(PATIENCE).status == "interrupted" and not DESK.pending()
+    assert run.result(PATIENCE).status == "interrupted" and not all_pending()
 
 
-def test_a_question_that_nobody_answers_is_denied_in_the_end(
+def test_a_question_that_no_page_shows_any_more_is_denied_in_the_end(
     hub: Hub, session: reyn.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consent, "OPEN", 0.1)
     channel = Channel(hub, **HELLO)
+    monkeypatch.setattr(session.parts.questions, "_seconds", lambda: 0.1)
     run = session.start("write it")
     asked = channel.event("approval")
+    next(iter(hub.connections)).hello = None  # it shows no questions any more
     assert "nobody answered in time" in ended(run)
     assert channel.event("settled")["id"] == asked["id"]
 

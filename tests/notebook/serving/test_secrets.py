@@ -14,7 +14,7 @@ from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.serving.operation import operations
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
-from reyn_jupyter.runtime.questions.consent import DESK
+from reyn_jupyter.runtime.questions.approval_queue import all_pending
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.serving.blob_requests import Refused, Viewer
 from tests.support.media_samples import png
@@ -196,4 +196,4 @@ def test_no_operation_answers_with_a_secret(viewer: Viewer, monkeypatch: pytest.
         *("servers.add", "servers.drop", "servers.restart"),  # there is no such server, which they say
         "trace.chart",  # no run of these came to a table, so it refuses
     }
-    assert not DESK.pending()
+    assert not all_pending()

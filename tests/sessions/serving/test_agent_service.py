@@ -21,7 +21,7 @@ from reyn_jupyter.backends.serving.agent_endpoint import MOST_BODY
 from reyn_jupyter.backends.serving.connected_clients import MOST_CALLS, MOST_WAITING
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.displays.mime import mimebundle
-from reyn_jupyter.runtime.questions.consent import DESK
+from reyn_jupyter.runtime.questions.approval_queue import all_pending, queue_of
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.a2a_client import Heard, asked, by_agent, message, token_of
 from tests.support.mcp_client import by_client
@@ -121,11 +121,11 @@ def test_what_asks_asks_in_the_notebook_and_the_client_hears_that_it_waits(
     async def work(client: Client) -> Heard:
         heard = Heard()
         asking = asyncio.ensure_future(heard.hear(client, message("write it")))
-        question = (await awaited(DESK.pending))[0]
+        question = (await awaited(all_pending))[0]
         details.append(question.question.text)
         await awaited(lambda: any("waiting for the person" in each for each in heard.words))
         assert not (workspace / "new.txt").exists()
-        DESK.answer(question.id, "once")
+        queue_of(question.id).answer(question.id, "once")
         return await asking
 
     assert by_agent(session, work).answer == "Written."
@@ -138,13 +138,13 @@ def test_it_is_denied_when_nobody_answers(make: Make, workspace: Path) -> None:
 
     async def work(client: Client) -> Heard:
         asking = asyncio.ensure_future(asked(client, "write it"))
-        await awaited(DESK.pending)
+        await awaited(all_pending)
         advance(51.0)
         return await asking
 
     with clock_of(ENGINE.loop) as advance:
         assert by_agent(session, work).answer == "It was denied."
-    assert not (workspace / "new.txt").exists() and DESK.pending() == ()
+    assert not (workspace / "new.txt").exists() and all_pending() == ()
 
 
 def test_a_client_s_words_count_as_text_of_others(make: Make, workspace: Path) -> None:
@@ -171,11 +171,11 @@ def test_cancelling_ends_the_turn_and_takes_its_question_back(make: Make) -> Non
     async def work(client: Client) -> None:
         heard = Heard()
         asking = asyncio.ensure_future(heard.hear(client, message("write it")))
-        await awaited(lambda: DESK.pending() and heard.task)
+        await awaited(lambda: all_pending() and heard.task)
         ended = Heard().take(await client.cancel_task(CancelTaskRequest(id=heard.task)))
         assert ended.state == "CANCELED"
         await asking
-        await awaited(lambda: DESK.pending() == ())
+        await awaited(lambda: all_pending() == ())
 
     by_agent(session, work)
     assert session.trace().status in ("cancelled", "interrupted")
@@ -186,13 +186,13 @@ def test_the_end_of_serving_ends_turns_that_are_under_way(make: Make) -> None:
 
     async def work(client: Client) -> None:
         asking = asyncio.ensure_future(asked(client, "write it"))
-        await awaited(DESK.pending)
+        await awaited(all_pending)
         asking.cancel()
 
     by_agent(session, work)
-    assert DESK.pending()  # a client that goes away does not end its task
+    assert all_pending()  # a client that goes away does not end its task
     session.served.stop()  # type: ignore[union-attr]
-    assert session.served is None and DESK.pending() == ()
+    assert session.served is None and all_pending() == ()
     assert session.trace().status in ("cancelled", "interrupted")
 
 
@@ -228,7 +228,7 @@ def test_more_turns_than_are_taken_are_declined_and_mcp_calls_count_among_them(m
     async def work(client: Client) -> list[Heard]:
         heard = [Heard() for _ in range(MOST_CALLS + MOST_WAITING)]
         asking = [asyncio.ensure_future(each.hear(client, message("write"))) for each in heard]
-        await awaited(lambda: len(DESK.pending()) == MOST_CALLS)
+        await awaited(lambda: len(all_pending()) == MOST_CALLS)
         await awaited(lambda: all(each.task for each in heard))
         more = await asked(client, "one more")
         assert more.state == "REJECTED" and "at once" in more.words[-1]
@@ -239,7 +239,7 @@ def test_more_turns_than_are_taken_are_declined_and_mcp_calls_count_among_them(m
     by_agent(session, work)
     assert by_client(session, mcp_call("file__read", path="notes.txt")).is_error
     session.close()
-    assert DESK.pending() == ()  # none of them goes on
+    assert all_pending() == ()  # none of them goes on
 
 
 def test_one_door_serves_both_protocols_and_its_token_is_shown_nowhere(make: Make) -> None:

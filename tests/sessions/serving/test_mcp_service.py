@@ -30,7 +30,7 @@ from reyn_jupyter.backends.serving.address_file import AddressFile
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.notebook.displays.mime import mimebundle
-from reyn_jupyter.runtime.questions.consent import DESK
+from reyn_jupyter.runtime.questions.approval_queue import all_pending, queue_of
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret
 from tests.support.mcp_client import OPENING, by_client, call, posted, text, token_of
@@ -83,10 +83,10 @@ def test_what_asks_asks_in_the_notebook_and_runs_once_it_is_allowed(make: Make, 
 
     async def work(client: Client) -> Any:
         asking = asyncio.ensure_future(call("file__write", path="new.txt", content="hello")(client))
-        question = (await awaited(DESK.pending))[0]
+        question = (await awaited(all_pending))[0]
         titles.append(question.question.title)
         assert not (workspace / "new.txt").exists()
-        DESK.answer(question.id, "once")
+        queue_of(question.id).answer(question.id, "once")
         return await asking
 
     assert not by_client(session, work).is_error
@@ -105,14 +105,14 @@ def test_it_is_denied_when_nobody_answers_and_no_client_answers_for_the_person(
 
     async def work(client: Client) -> Any:
         asking = asyncio.ensure_future(call("file__write", path="new.txt", content="hello")(client))
-        await awaited(DESK.pending)
+        await awaited(all_pending)
         advance(51.0)
         return await asking
 
     with clock_of(ENGINE.loop) as advance:
         answer = by_client(session, work, elicitation_callback=elicit)
     assert answer.is_error and "nobody answered" in text(answer)
-    assert not (workspace / "new.txt").exists() and elicited == [] and DESK.pending() == ()
+    assert not (workspace / "new.txt").exists() and elicited == [] and all_pending() == ()
 
 
 def test_a_deny_rule_holds_and_nobody_is_asked(make: Make) -> None:
@@ -307,12 +307,12 @@ def test_a_flood_is_bounded_and_a_cancelled_call_takes_its_question_back(make: M
         calls = [asyncio.ensure_future(write(client)) for _ in range(60)]
         done, waiting = await asyncio.wait(calls, timeout=60, return_when=asyncio.FIRST_COMPLETED)
         assert all("at once" in text(each.result()) for each in done)
-        assert len(await awaited(DESK.pending)) <= 8
+        assert len(await awaited(all_pending)) <= 8
         assert session.served is not None and session.served.connections[0].under_way <= 40
         for each in waiting:
             each.cancel()
         await asyncio.wait(waiting)
-        await awaited(lambda: not DESK.pending())
+        await awaited(lambda: not all_pending())
 
     by_client(session, work)
 

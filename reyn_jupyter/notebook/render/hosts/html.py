@@ -1,4 +1,4 @@
-"""A view as static HTML: one scoped style, no script, nothing loaded.
+"""A view as static HTML: one scoped style, no script, nothing loaded, no text typeset as a formula.
 
 Invariants: every text goes through `escape_text` (hidden characters shown, then escaped); the only attribute that
 carries untrusted text is an http(s) address that the view model let through, or the words that stand for an image;
@@ -67,6 +67,9 @@ from reyn_jupyter.notebook.render.hosts.fit import (
 )
 from reyn_jupyter.support.sanitize import visible
 
+# MathJax 3 and 4 (JupyterLab, Notebook 7) heed the one, MathJax 2 (nbconvert, nbviewer) the other: what a model, a cell
+# of a table or a file's name says is text, and not a formula that loads an address or links elsewhere.
+NOT_TYPESET = "mathjax_ignore tex2jax_ignore"
 HTML_BYTES = 32 * 1024
 REPORT_BYTES = 96 * 1024
 _STYLES = Path(__file__).parents[1]  # the style sheets that the front end shares
@@ -82,7 +85,7 @@ def to_html(view: View) -> str:
     head = head_of(view)
     label = escape(visible(f"{view.kind}: {view.title}")[:120])
     css = style(has_charts(view.blocks))
-    opening = f'<div class="reyn-view" role="group" aria-label="{label}"><style>{css}</style>'
+    opening = f'<div class="reyn-view {NOT_TYPESET}" role="group" aria-label="{label}"><style>{css}</style>'
     page = _HtmlPage(view.knob)
     roomy = view.kind in ROOMY
     titles = titles_of(view.blocks) if roomy else []

@@ -250,7 +250,7 @@ def _host(link: str) -> str:
         return ""
 
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+_MARKUP = re.compile(r"[`*_{}\[\]<>#|~&!]|([$\\])")
 _DEEPEST_HEADING = 6
 
 
@@ -264,7 +264,13 @@ def to_markdown(view: View) -> str:
 
 def _text(text: str) -> str:
     """Return text on one line, nothing of it markup."""
-    return _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))
+    return _MARKUP.sub(_escape, " ".join(visible(text).split()))
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return a character as itself. What begins a formula is alone in an element: pages look for formulas in what is
+    drawn, too, where an escape is gone, and no formula goes beyond an element."""
+    return f"<span>\\{found[0]}</span>" if found[1] else f"\\{found[0]}"
 
 
 def _words(spans: Sequence[Span]) -> str:

@@ -19,7 +19,13 @@ from reyn_jupyter.notebook.serving.question_messages import (
     approval_asked,
     question_lines,
 )
-from reyn_jupyter.runtime.questions.consent import DESK, OpenQuestion, PersonAnswer, UnknownQuestionError
+from reyn_jupyter.runtime.questions.approval_queue import (
+    OpenQuestion,
+    UnknownQuestionError,
+    all_pending,
+    queue_of,
+)
+from reyn_jupyter.runtime.questions.consent import PersonAnswer
 
 LINES = 1000  # of a question, in one answer
 
@@ -63,7 +69,7 @@ async def answer(context: OperationContext, arguments: AnswerApproval) -> Approv
     if not _key(context).admits(waiting.id, arguments.answer, arguments.secret):
         raise OperationError("This view was not asked.", "Answer where the question is shown.")
     try:
-        settled = DESK.answer(waiting.id, arguments.answer)
+        settled = queue_of(waiting.id).answer(waiting.id, arguments.answer)
     except UnknownQuestionError as error:
         raise OperationError(_sentence(error), "Nothing was decided by this answer.") from None
     except ValueError as error:
@@ -81,7 +87,7 @@ async def page(context: OperationContext, arguments: ReadApproval) -> ApprovalPa
 
 async def pending(context: OperationContext, arguments: ListApprovals) -> OpenApprovals:
     key = context.answer_key
-    questions = () if key is None else tuple(approval_asked(each, key) for each in DESK.pending())
+    questions = () if key is None else tuple(approval_asked(each, key) for each in all_pending())
     return OpenApprovals(questions=questions)
 
 
@@ -94,7 +100,7 @@ def _key(context: OperationContext) -> AnswerKey:
 def _find(context: OperationContext, wanted: str) -> OpenQuestion:
     _key(context)  # who was not asked does not learn what is open
     try:
-        return DESK.find(wanted)
+        return queue_of(wanted).find(wanted)
     except UnknownQuestionError as error:
         raise OperationError(_sentence(error), "Nothing was decided by this answer.") from None
 

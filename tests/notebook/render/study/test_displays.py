@@ -106,7 +106,7 @@ def test_no_text_becomes_markup_in_markdown(kind: str, text: str) -> None:
         elif not fence:
             outside.append(line)
     assert fence == "", "a text left its code block"
-    prose = "\n".join(outside)
+    prose = re.sub(r"<span>\\[$\\]</span>", "", "\n".join(outside))  # what begins a formula, alone
     assert not re.search(r"(?<!\\)<[a-zA-Z/!]", prose) and not re.search(
         r"(?<!\\)\[[^\]\n]*(?<!\\)\]\(", prose
     )

@@ -15,7 +15,8 @@ from reyn_jupyter.config import user_path
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import ServersChanged, ViewEvent
 from reyn_jupyter.runtime.access.mcp_access import WATCHERS, McpServer, McpServerList
-from reyn_jupyter.runtime.questions.consent import DESK, OpenQuestion, PersonAnswer
+from reyn_jupyter.runtime.questions.approval_queue import VIEWERS, OpenQuestion, queue_of
+from reyn_jupyter.runtime.questions.consent import PersonAnswer
 from reyn_jupyter.sessions import current
 from tests.notebook.serving.operations.test_run_operations import Ask, asking
 from tests.notebook.serving.test_catalog_push import Page
@@ -41,18 +42,24 @@ def person(session: Session) -> Iterator[Callable[[PersonAnswer], list[str]]]:
     said: list[str] = []
     answers: list[PersonAnswer] = ["deny"]
 
-    def listen(waiting: OpenQuestion, settled: bool) -> None:
-        if not settled:
+    class Viewer:
+        def shows(self, in_cell: bool) -> bool:
+            return True
+
+        def question_asked(self, waiting: OpenQuestion) -> None:
             said.append(waiting.question.text)
-            DESK.answer(waiting.id, answers[-1])
+            queue_of(waiting.id).answer(waiting.id, answers[-1])
+
+        def question_settled(self, waiting: OpenQuestion) -> None:
+            return None
 
     def answer(given: PersonAnswer) -> list[str]:
         answers.append(given)
         return said
 
-    DESK.listen(listen, lambda: True)
+    VIEWERS.append(viewer := Viewer())
     yield answer
-    DESK.forget(listen)
+    VIEWERS.remove(viewer)
 
 
 def written() -> dict[str, Any]:

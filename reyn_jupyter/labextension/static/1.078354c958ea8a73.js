@@ -1,5 +1,5 @@
-"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=o.n(a),d=o(22),p=o(23),l=o(24),s=o(25),h=o(26),c=o(27),x=o(28),g=o(29),b=o(30),v=o(31),f=o(32),u=o(33),m=n()(i());m.i(d.A),m.i(p.A),m.i(l.A),m.i(s.A),m.i(h.A),m.i(c.A),m.i(x.A),m.i(g.A),m.i(b.A),m.i(v.A),m.i(f.A),m.i(u.A),m.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
-`,""]),o.d(e,{},{A:m})},31(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* A question about consent. */
+"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[1],{20(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=o.n(a),d=o(23),p=o(24),l=o(25),s=o(26),h=o(27),c=o(28),x=o(29),g=o(30),v=o(31),b=o(32),f=o(33),u=o(34),m=n()(i());m.i(d.A),m.i(p.A),m.i(l.A),m.i(s.A),m.i(h.A),m.i(c.A),m.i(x.A),m.i(g.A),m.i(v.A),m.i(b.A),m.i(f.A),m.i(u.A),m.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
+`,""]),o.d(e,{},{A:m})},32(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* A question about consent. What it shows scrolls in a box of its own, so that its answers are in sight. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-approval {
   border-color: var(--r-warn);
   border-left-width: 4px;
@@ -9,10 +9,19 @@
     white-space: normal;
     overflow-wrap: anywhere;
   }
+  .r-answers > .r-button {
+    max-height: 6.5em;
+    overflow: auto;
+  }
 }
 .reyn-view.reyn-view.reyn-view.reyn-view .r-question {
+  > p {
+    max-height: 6.5em;
+    overflow: auto;
+    overflow-wrap: anywhere;
+  }
   pre {
-    max-height: 50vh;
+    max-height: min(30vh, 320px);
     overflow: auto;
     white-space: pre-wrap;
     word-break: break-all;
@@ -30,7 +39,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},25(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The catalog explorer, from the width of a side panel on; the table and the open action are side by side where both
+`,""]),o.d(e,{},{A:n})},26(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The catalog explorer, from the width of a side panel on; the table and the open action are side by side where both
    have room. A row is one line, or two where the table is narrow. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-explorer {
   container: explorer / inline-size;
@@ -261,7 +270,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},26(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The data grid. Rows are laid out one by one, so that a million of them need no layout; widths come from --columns. */
+`,""]),o.d(e,{},{A:n})},27(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The data grid. Rows are laid out one by one, so that a million of them need no layout; widths come from --columns. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-grid {
     position: relative;
@@ -483,7 +492,7 @@
       var(--share) 100%;
   }
 }
-`,""]),o.d(e,{},{A:n})},32(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The side panel, from 300 px on: the question, what waits, the answer, lists of what there is. */
+`,""]),o.d(e,{},{A:n})},33(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The side panel, from 300 px on: the question, what waits, the answer, lists of what there is. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-home {
   border: 0;
   overflow: visible;
@@ -698,7 +707,7 @@
     display: none;
   }
 }
-`,""]),o.d(e,{},{A:n})},33(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the side panel, a tab, a dialog. */
+`,""]),o.d(e,{},{A:n})},34(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the side panel, a tab, a dialog. */
 .reyn-output {
   padding: 0;
   overflow: auto;
@@ -776,7 +785,13 @@
   font: inherit;
   cursor: pointer;
 }
-/* The prompt of a question that stands in a card: answered there, or by the keyboard once the card is gone. */
+/* A question below the cell that waits for its answer. */
+.reyn-question {
+  margin: 4px 8px 4px calc(var(--jp-cell-prompt-width) + var(--jp-cell-collapser-width));
+  max-width: 900px;
+  overflow: visible;
+}
+/* A prompt for the answer that a card above it takes. */
 .reyn-prompt {
   display: none;
 }
@@ -788,7 +803,7 @@
   max-width: 90vw;
   max-height: 90vh;
 }
-`,""]),o.d(e,{},{A:n})},24(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
+`,""]),o.d(e,{},{A:n})},25(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
 .reyn-view.reyn-view.reyn-view {
   .r-button {
     font: inherit;
@@ -881,7 +896,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},27(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* What is waited for: how far it is, a button that stops it, or what went wrong. */
+`,""]),o.d(e,{},{A:n})},28(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* What is waited for: how far it is, a button that stops it, or what went wrong. */
 .reyn-view.reyn-view.reyn-view {
   &.r-alone {
     border: 0;
@@ -898,7 +913,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},29(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The text pager. */
+`,""]),o.d(e,{},{A:n})},30(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The text pager. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-pager {
     overflow: auto;
@@ -956,7 +971,7 @@
     gap: 4px;
   }
 }
-`,""]),o.d(e,{},{A:n})},30(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The trace viewer and the diff of two runs: lists to choose from, and what stands behind a line. */
+`,""]),o.d(e,{},{A:n})},31(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The trace viewer and the diff of two runs: lists to choose from, and what stands behind a line. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-run,
   .r-part {
@@ -1126,7 +1141,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},28(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The frame of the inspector (tabs, bars), and the tree. */
+`,""]),o.d(e,{},{A:n})},29(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The frame of the inspector (tabs, bars), and the tree. */
 .reyn-view.reyn-view.reyn-view.reyn-view {
   .r-tabs:not([hidden]) {
     display: flex;
@@ -1228,7 +1243,7 @@
     color: var(--r-quiet);
   }
 }
-`,""]),o.d(e,{},{A:n})},23(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
+`,""]),o.d(e,{},{A:n})},24(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
    tone tints them, words say what they mean. */
 .reyn-view.reyn-view.reyn-view {
   .r-scroll.r-chart {
@@ -1387,7 +1402,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:n})},22(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
+`,""]),o.d(e,{},{A:n})},23(r,e,o){var t=o(21),i=o.n(t),a=o(22),n=(o.n(a))()(i());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
 
    Colours come from the host: JupyterLab's variables, else VS Code's, else a light-dark pair. Words carry every
    state; a tone only tints what stands behind them, so that contrast is the host's own in both themes. The class is
@@ -1830,4 +1845,4 @@
   filter: invert(1) hue-rotate(180deg);
   mix-blend-mode: screen;
 }
-`,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",t=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),t&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),t&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,t,i,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(t)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);t&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),i&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=i):s[4]="".concat(i)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var t=o(13),i=o.n(t),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),h=o(17),c=o.n(h),x=o(18),g=o.n(x),b=o(19),v={};v.styleTagTransform=g(),v.setAttributes=s(),v.insert=p().bind(null,"head"),v.domAPI=n(),v.insertStyleElement=c(),i()(b.A,v);let f=b.A&&b.A.locals?b.A.locals:void 0;o.d(e,{},{default:f})},13(r){var e=[];function o(r){for(var o=-1,t=0;t<e.length;t++)if(e[t].identifier===r){o=t;break}return o}function t(r,t){for(var i={},a=[],n=0;n<r.length;n++){var d=r[n],p=t.base?d[0]+t.base:d[0],l=i[p]||0,s="".concat(p," ").concat(l);i[p]=l+1;var h=o(s),c={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==h)e[h].references++,e[h].updater(c);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(c,t);t.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,i){var a=t(r=r||[],i=i||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=t(r,i),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var t=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var t,i,a;t="",o.supports&&(t+="@supports (".concat(o.supports,") {")),o.media&&(t+="@media ".concat(o.media," {")),(i=void 0!==o.layer)&&(t+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),t+=o.css,i&&(t+="}"),o.media&&(t+="}"),o.supports&&(t+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(t,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
+`,""]),o.d(e,{},{A:n})},22(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",t=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),t&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),t&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,t,i,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(t)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);t&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),i&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=i):s[4]="".concat(i)),e.push(s))}},e}},21(r){r.exports=function(r){return r[1]}},13(r,e,o){o.r(e);var t=o(14),i=o.n(t),a=o(15),n=o.n(a),d=o(16),p=o.n(d),l=o(17),s=o.n(l),h=o(18),c=o.n(h),x=o(19),g=o.n(x),v=o(20),b={};b.styleTagTransform=g(),b.setAttributes=s(),b.insert=p().bind(null,"head"),b.domAPI=n(),b.insertStyleElement=c(),i()(v.A,b);let f=v.A&&v.A.locals?v.A.locals:void 0;o.d(e,{},{default:f})},14(r){var e=[];function o(r){for(var o=-1,t=0;t<e.length;t++)if(e[t].identifier===r){o=t;break}return o}function t(r,t){for(var i={},a=[],n=0;n<r.length;n++){var d=r[n],p=t.base?d[0]+t.base:d[0],l=i[p]||0,s="".concat(p," ").concat(l);i[p]=l+1;var h=o(s),c={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==h)e[h].references++,e[h].updater(c);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(c,t);t.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,i){var a=t(r=r||[],i=i||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=t(r,i),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},16(r){var e={};r.exports=function(r,o){var t=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(o)}},18(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},17(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},15(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var t,i,a;t="",o.supports&&(t+="@supports (".concat(o.supports,") {")),o.media&&(t+="@media ".concat(o.media," {")),(i=void 0!==o.layer)&&(t+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),t+=o.css,i&&(t+="}"),o.media&&(t+="}"),o.supports&&(t+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(t,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},19(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
