@@ -28,6 +28,7 @@ from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import MANIFEST, SERVERS_FILE
 from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.questions.question_detail import MASKED, question_detail
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.overviews.server_overview import describe_server
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.sanitize import printable, printable_path
@@ -200,7 +201,7 @@ def _asked(parts: Parts, each: Waiting) -> str:
     question = _question(parts, each)
     if set(question.detail.withheld) - {MASKED, HIDDEN_VALUES}:
         return _TOO_LARGE
-    answer = parts.ask_person(question)
+    answer = ENGINE.run(parts.ask(question))
     if answer in ("once", "always"):
         return ""
     return {"nobody": _NOBODY, "unanswered": _UNANSWERED}.get(answer, "you said no")
