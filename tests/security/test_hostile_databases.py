@@ -120,7 +120,7 @@ def test_a_file_beside_a_database_that_leads_elsewhere_is_neither_written_nor_wa
 def test_an_unfinished_transaction_of_ours_is_still_rolled_back(tmp_path: Path) -> None:
     database = tmp_path / "data.sqlite"
     make_index(database)
-    head = MAGIC + struct.pack(">IIIII", 0, 0, os.path.getsize(database) // 16_384, 512, 16_384)
+    head = MAGIC + struct.pack(">IIIII", 0, 0, database.stat().st_size // 16_384, 512, 16_384)
     database.with_name("data.sqlite-journal").write_bytes(head.ljust(512, b"\0"))
     assert use_index(database) == ""
 
