@@ -37,8 +37,6 @@ def compile_source(tree: ast.Module | ast.Expression, name: str) -> CodeType:
     '<example>'
     """
     mode = "eval" if isinstance(tree, ast.Expression) else "exec"
-    compile(
-        tree, _NO_FILE, mode, dont_inherit=True
-    )  # raises every SyntaxError, so that the next line raises none
+    compile(tree, _NO_FILE, mode, dont_inherit=True)  # raises each SyntaxError, so the next line raises none
     code: CodeType = compile(tree, name, mode, dont_inherit=True)
     return code

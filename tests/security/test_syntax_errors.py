@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +55,6 @@ def test_a_model_reads_no_linked_file_by_wrong_code(opened: Path) -> None:
         assert result.error is not None and SECRET not in f"{result.payload}{result.error}"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names in folders there")
 def test_wrong_code_waits_for_no_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("<unknown>", "<string>", "<tool>"):

@@ -21,9 +21,8 @@ from reyn_jupyter.support.files.bounded_reading import open_regular
 
 _LAYOUT = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master LIMIT 1000"
 _BETWEEN = 0.02  # seconds between two tries
-_JOURNAL_MAGIC = bytes.fromhex(
-    "d9d505f920a163d7"
-)  # begins a header of a journal, and ends the name of a super-journal
+# Begins the header of a journal, and ends the name of a super-journal.
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 @dataclass(frozen=True)
