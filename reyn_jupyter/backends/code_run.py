@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from reyn_jupyter.backends.name_changes import NameChanges, NamesBefore
 from reyn_jupyter.support.import_path import imports_of_person
+from reyn_jupyter.support.python_source import compile_source, parse_source
 from reyn_jupyter.support.text import shorten
 
 MOST_CODE = 20_000  # characters
@@ -73,13 +74,13 @@ def prepare_code(source: str) -> PreparedCode:
     """
     name = f"<reyn python {next(_numbers)}>"
     try:
-        tree = ast.parse(source, name)
+        tree = parse_source(source)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             expression = tree.body.pop()
             assert isinstance(expression, ast.Expr)
-            last = compile(ast.Expression(expression.value), name, "eval", dont_inherit=True)
-        return PreparedCode(name, source, compile(tree, name, "exec", dont_inherit=True), last)
+            last = compile_source(ast.Expression(expression.value), name)
+        return PreparedCode(name, source, compile_source(tree, name), last)
     except SyntaxError as error:
         at = (
             f"line {error.lineno}: {shorten((error.text or '').strip(), 120)}" if error.lineno else "the code"

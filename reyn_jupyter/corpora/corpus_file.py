@@ -30,6 +30,7 @@ from reyn_jupyter.support.files.sqlite import (
     connect,
     has_layout,
     prepare,
+    remove_companions,
     transaction,
 )
 from reyn_jupyter.support.sanitize import printable
@@ -339,7 +340,7 @@ class CorpusFile:
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        db = connect(str(self.path), PATIENCE)
+        db = connect(self.path, PATIENCE)
         try:
             db.execute("PRAGMA trusted_schema = OFF")
             prepare(db, FORMAT, PATIENCE)
@@ -369,9 +370,7 @@ class CorpusFile:
         aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
         with suppress(OSError):
             self.path.replace(aside)
-        for end in ("-wal", "-shm"):
-            with suppress(OSError):
-                self.path.with_name(f"{self.path.name}{end}").unlink()
+        remove_companions(self.path)
         self.note = f"The file could not be read ({why}); it lies in {aside.name} now."
 
 

@@ -15,6 +15,7 @@ from reyn_jupyter.corpora.document import Document, DocumentSection, UnreadableE
 from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.files.plain_files import parse_json
 from reyn_jupyter.support.front_matter import split_front_matter
+from reyn_jupyter.support.python_source import parse_source
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -137,7 +138,7 @@ def code_reader(language: str) -> Reader:
 def _python(text: str) -> list[DocumentSection] | None:
     """Return the blocks of a Python module; None where it is none."""
     try:
-        tree = ast.parse(text)
+        tree = parse_source(text)
     except (
         SyntaxError,
         ValueError,

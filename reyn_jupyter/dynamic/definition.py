@@ -7,7 +7,6 @@ API reference (DynamicToolDefinition, ToolParameterDefinition).
 
 from __future__ import annotations
 
-import ast
 import copy
 import hashlib
 import json
@@ -34,6 +33,7 @@ from reyn_jupyter.dynamic.tool_parameters import (
     schema_of,
     value_faults,
 )
+from reyn_jupyter.support.python_source import parse_source
 from reyn_jupyter.support.text import shorten
 from reyn_jupyter.support.validation_messages import problems
 
@@ -283,7 +283,7 @@ def detect_mode(code: str) -> Mode:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(code)
+            parse_source(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "typescript" if _SCRIPT_EXECUTE.search(code) else "python"
     return "python"

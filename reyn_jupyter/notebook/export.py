@@ -6,7 +6,6 @@ Invariant: a page holds what was recorded when it was written, redacted as every
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.result_objects import Card
+from reyn_jupyter.support.files.replacement import replacement
 
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.errors import ReynError
@@ -137,19 +137,18 @@ def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
         raise ReynError(
             "A Parquet file holds the table of one object.", "Give one that has a .df, or write a page."
         )
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        part.touch()  # says why not, where nothing can be written there
-        mode = part.stat().st_mode  # as the person's own files have it; a stored frame is for them alone
-        if not write_parquet(table, part):
-            lacking = "pip install 'reyn-jupyter[sql]', or write" if find_spec("duckdb") is None else "Write"
-            raise ReynError("The table could not be written as Parquet.", f"{lacking} a page.")
-        part.chmod(mode)
-        part.replace(file)
+        with replacement(file) as part:
+            # As the user's own files have it: a stored frame is for the user alone.
+            mode = part.stat().st_mode
+            if not write_parquet(table, part):
+                lacking = (
+                    "pip install 'reyn-jupyter[sql]', or write" if find_spec("duckdb") is None else "Write"
+                )
+                raise ReynError("The table could not be written as Parquet.", f"{lacking} a page.")
+            part.chmod(mode)
     except OSError as error:
         raise _unwritable(file, error) from error
-    finally:
-        part.unlink(missing_ok=True)
     notes = [("secrets", "not covered: the table is written as it is")]
     return _card(file, file.stat().st_size, [f"{len(table):,} rows"], notes)
 

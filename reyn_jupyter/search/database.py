@@ -51,7 +51,7 @@ def open_file(path: Path | None) -> sqlite3.Connection:
         IndexStoreError: it is another program's, or of a newer version.
         sqlite3.DatabaseError: it is no database, is locked, or cannot be written.
     """
-    db = connect(":memory:" if path is None else str(path), PATIENCE)
+    db = connect(path, PATIENCE)
     try:
         prepare(db, FORMAT, PATIENCE)
         _check(db)
@@ -75,7 +75,7 @@ def open_file(path: Path | None) -> sqlite3.Connection:
 
 def read_only(path: Path) -> sqlite3.Connection:
     """Open a file in a folder where nothing can be written, the log beside it neither: it is read as it stands."""
-    db = connect(f"{path.absolute().as_uri()}?immutable=1", PATIENCE, uri=True)
+    db = connect(path, PATIENCE, query="immutable=1")
     try:
         _check(db)
     except BaseException:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.search.database import NAME, IndexStoreError, open_file, read_only, way_out
-from reyn_jupyter.support.files.sqlite import transaction
+from reyn_jupyter.support.files.sqlite import remove_companions, transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -302,9 +302,7 @@ class VectorStore:
             self.path.replace(aside)
         except OSError as error:
             raise IndexStoreError(f"{self.path} is damaged ({why}) and cannot be moved: {error}.") from error
-        for end in ("-wal", "-shm"):
-            with suppress(OSError):
-                self.path.with_name(f"{self.path.name}{end}").unlink()
+        remove_companions(self.path)
         self.note = f"The index could not be read ({why}). It lies in {aside.name} now and is built afresh."
 
 

@@ -170,10 +170,10 @@ class Door:
         """Return the answer to who may not come in; None for who may."""
         from starlette.responses import PlainTextResponse
 
-        origin = request.headers.get("origin")
+        own = {f"http://{host}" for host in self.hosts}
         if request.headers.get("host") not in self.hosts:
             return PlainTextResponse("Invalid Host header\n", 421)
-        if origin and origin not in [f"http://{host}" for host in self.hosts]:
+        if any(origin and origin not in own for origin in request.headers.getlist("origin")):
             return PlainTextResponse("Invalid Origin header\n", 403)
         if not self._admits(request):
             return PlainTextResponse(

@@ -14,6 +14,7 @@ from typing import Any
 from reyn_jupyter.dynamic.analysis.safety_rules import (
     ToolCodeError,
 )
+from reyn_jupyter.support.python_source import compile_source, parse_source
 
 _MAGIC = re.compile(r"\s*(?:%|!|\w+\s*=\s*[%!])|.*\?\s*$")
 SKIPPED = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
@@ -47,9 +48,9 @@ def parse_python(code: str) -> ast.Module:
     try:
         with warnings.catch_warnings():  # about escapes and comparisons: the tool's own business
             warnings.simplefilter("ignore")
-            tree = ast.parse(code, "<tool>")
+            tree = parse_source(code)
             # Finds what only the compiler knows: a return outside of a function, say.
-            compile(tree, "<tool>", "exec", dont_inherit=True)
+            compile_source(tree, "<tool>")
     except SyntaxError as error:
         line = min(error.lineno or 1, code.count("\n") + 1)
         written = code.splitlines()[line - 1 : line]

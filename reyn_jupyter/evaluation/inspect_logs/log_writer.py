@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +31,7 @@ from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.support.files.replacement import replacement
 
 VERSION = 2  # of inspect's log format
 _SOLVER = "reyn_jupyter/router"
@@ -68,21 +68,16 @@ def _write(
     start = _start(evidence, variant, trials)
     safe = _UNSAFE.sub("-", f"{evidence.suite}-{variant}").strip("-.") or "study"
     path = folder / f"{safe}_{start['eval']['task_id']}.eval"
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     summaries = []
-    try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-            _member(archive, "_journal/start.json", start)
-            for trial in trials:
-                said = {name: of[trial.key] for name, of in verdicts.items() if trial.key in of}
-                sample = sample_of(trial, evidence.scenarios[trial.scenario], said, events(trial))
-                _member(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
-                summaries.append(summary_of(sample))
-            _member(archive, "summaries.json", summaries)
-            _member(archive, "header.json", {**start, **_end(evidence, trials, verdicts)})
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacement(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        _member(archive, "_journal/start.json", start)
+        for trial in trials:
+            said = {name: of[trial.key] for name, of in verdicts.items() if trial.key in of}
+            sample = sample_of(trial, evidence.scenarios[trial.scenario], said, events(trial))
+            _member(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+            summaries.append(summary_of(sample))
+        _member(archive, "summaries.json", summaries)
+        _member(archive, "header.json", {**start, **_end(evidence, trials, verdicts)})
     return path
 
 

@@ -6,12 +6,12 @@ file that the person trusted stays trusted, and one that was not gains nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from reyn_jupyter.support.files.replacement import replacement
 from reyn_jupyter.support.user_errors import UserError
 
 
@@ -49,18 +49,15 @@ def write_settings(path: Path, settings: Mapping[str, Any]) -> Path:
 
     before = read_bytes(path, path.name) or b""
     after = _edit(before, _nest(settings), path.name)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        temporary.write_bytes(after)
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
+        with replacement(path) as part:
+            part.write_bytes(after)
+            if path.exists():
+                part.chmod(path.stat().st_mode & 0o777)
     except OSError as error:
         raise RecommendationError(
             f"{path} cannot be written ({error.strerror}); name another file: .write(path)"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     _retrust(path, before, after)
     return path
 

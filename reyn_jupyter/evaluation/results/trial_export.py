@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.store.event_codec import facts_text
 from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord
 from reyn_jupyter.outputs.frames.parquet import write_parquet
+from reyn_jupyter.support.files.replacement import replacement
 from reyn_jupyter.support.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -53,25 +53,23 @@ def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
         raise ExportError(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ExportError(f"there is no folder {path.parent}; make it first, or name another file")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.touch()  # says why not, where nothing can be written there
-        if kind == ".jsonl":
-            with part.open("w", encoding="utf-8") as file:
-                file.writelines(_lines(evidence))
-        elif kind == ".csv":
-            plain = table.rename(columns=_plain_cell)
-            texts = plain.select_dtypes(include=["object", "string"]).columns
-            plain[texts] = plain[texts].map(_plain_cell)
-            # Every text in quotation marks: a lone carriage return would begin a line, and a cell, of its own.
-            plain.to_csv(part, index=False, encoding="utf-8", errors="replace", quoting=csv.QUOTE_NONNUMERIC)
-        else:
-            _parquet(table, part)
-        part.replace(path)
+        with replacement(path) as part:
+            if kind == ".jsonl":
+                with part.open("w", encoding="utf-8") as file:
+                    file.writelines(_lines(evidence))
+            elif kind == ".csv":
+                plain = table.rename(columns=_plain_cell)
+                texts = plain.select_dtypes(include=["object", "string"]).columns
+                plain[texts] = plain[texts].map(_plain_cell)
+                # Every text in quotation marks: a lone carriage return would begin a line, and a cell, of its own.
+                plain.to_csv(
+                    part, index=False, encoding="utf-8", errors="replace", quoting=csv.QUOTE_NONNUMERIC
+                )
+            else:
+                _parquet(table, part)
     except OSError as error:
         raise ExportError(f"{path} cannot be written ({error.strerror}); name another file") from error
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 

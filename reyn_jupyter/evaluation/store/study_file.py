@@ -59,14 +59,14 @@ def open_database(path: Path | None, *, read_only: bool = False) -> sqlite3.Conn
         StoreError: the file is not a study's, is newer than this version, or cannot be opened.
     """
     if path is None:
-        return _prepare(connect(":memory:", _PATIENCE))
+        return _prepare(connect(None, _PATIENCE))
     if read_only and not path.is_file():
         raise StoreError(
             f"There is no study {path}; look at the path, or make one: Study({path.name!r}, suite=…)"
         )
     try:
         _refuse_foreign(path)
-        return _read_only(path) if read_only else _prepare(connect(str(path), _PATIENCE), path)
+        return _read_only(path) if read_only else _prepare(connect(path, _PATIENCE), path)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror or error}.") from error
     except sqlite3.DatabaseError as error:
@@ -112,7 +112,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
     stands."""
     writable = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-shm").exists()
     mode = "mode=ro" if writable else "immutable=1"
-    db = connect(f"{path.absolute().as_uri()}?{mode}", _PATIENCE, uri=True)
+    db = connect(path, _PATIENCE, query=mode)
     try:
         with _refused_as_store_error(path):
             version = version_of(db, FORMAT)

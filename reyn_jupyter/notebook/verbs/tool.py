@@ -13,6 +13,7 @@ from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.overviews.tool_overview import ToolActionError
 from reyn_jupyter.sessions.result_objects import Card
+from reyn_jupyter.support.python_source import parse_source
 
 _EXAMPLE = 'def execute(params):\n    """Reverse a text."""\n    return params["text"][::-1]'
 
@@ -62,7 +63,7 @@ def run(context: Context, options: ToolOptions) -> Card:
 def _docstring(code: str) -> str | None:
     """Return the first paragraph of what `execute` says of itself, or the module."""
     try:
-        module = ast.parse(code)
+        module = parse_source(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     functions = ast.FunctionDef | ast.AsyncFunctionDef

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from reyn_jupyter.runtime.record.events import EVENT_TYPES, ActionFinished, ActionProgressed, Event
 from reyn_jupyter.support.files.plain_files import PlainFolder, is_moment, parse_json, read_regular
+from reyn_jupyter.support.files.replacement import replacement
 
 LARGEST = 256 << 20  # bytes of a run file that is read
 
@@ -150,9 +151,8 @@ def _adapter(kind: str) -> TypeAdapter[Event]:
 def write(path: Path, events: Iterable[Event]) -> Path:
     """Write a whole run to a new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_bytes(b"".join(encode(event) for event in events))
-    temporary.replace(path)
+    with replacement(path) as part:
+        part.write_bytes(b"".join(encode(event) for event in events))
     return path
 
 

@@ -3,19 +3,26 @@
 Invariants: a file is used only when it is empty or says that it is of the wanted format; a foreign or a newer one is
 never changed. What a file says of itself is read in one transaction and written in one with its tables, so that no
 process ever sees a file half set up. Whoever meets another writer waits for a while before it fails, for the switch to
-the write-ahead log too, which SQLite itself does not wait for. Transactions are begun by hand.
+the write-ahead log too, which SQLite itself does not wait for. Transactions are begun by hand. No journal beside a
+database leads SQLite to a file elsewhere.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+
+from reyn_jupyter.support.files.bounded_reading import open_regular
 
 _LAYOUT = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master LIMIT 1000"
 _BETWEEN = 0.02  # seconds between two tries
+# Begins the header of a journal, and ends the name of a super-journal.
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 @dataclass(frozen=True)
@@ -51,15 +58,52 @@ class NewerFileError(Exception):
         self.version = version
 
 
-def connect(path: str, patience: float, *, uri: bool = False) -> sqlite3.Connection:
+def connect(path: Path | None, patience: float, *, query: str = "") -> sqlite3.Connection:
     """Return a connection that any thread may use, one at a time.
 
     Args:
-        path: of the file, made with the first write; ":memory:" for none.
+        path: of the file, made with the first write; None for a database in memory.
         patience: seconds that a writer waits for another one.
-        uri: whether `path` is a URI, as for a file that is only read.
+        query: how a file is opened that is only read: "mode=ro" or "immutable=1".
+
+    Raises:
+        sqlite3.DatabaseError: the journal beside the database would lead SQLite to another file.
     """
-    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False, uri=uri)
+    name = ":memory:"
+    if path is not None:
+        _check_journal(path.with_name(f"{path.name}-journal"))
+        name = f"{path.absolute().as_uri()}?{query}" if query else str(path)
+    return sqlite3.connect(
+        name, timeout=patience, isolation_level=None, check_same_thread=False, uri=bool(query)
+    )
+
+
+def _check_journal(journal: Path) -> None:
+    """Refuse a rollback journal that names another file.
+
+    A journal can end with the name of a super-journal, and SQLite deletes that file after the rollback, wherever it is.
+    Only a transaction over attached databases makes such a journal, so none of ours is one.
+
+    Raises:
+        sqlite3.DatabaseError: the journal names another file, or is not a regular file.
+    """
+    try:
+        with open_regular(journal) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - len(_JOURNAL_MAGIC)))
+            names_another = file.read() == _JOURNAL_MAGIC
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise sqlite3.DatabaseError(f"malformed: {journal.name}: {error.strerror or error}") from None
+    if names_another:
+        raise sqlite3.DatabaseError(f"malformed: {journal.name} names another file")
+
+
+def remove_companions(path: Path) -> None:
+    """Remove the logs and the journal of a database that was moved away: they would be applied to the next one."""
+    for end in ("-journal", "-wal", "-shm"):
+        with suppress(OSError):
+            path.with_name(f"{path.name}{end}").unlink()
 
 
 def prepare(db: sqlite3.Connection, file_format: FileFormat, patience: float) -> None:

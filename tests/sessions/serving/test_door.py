@@ -70,6 +70,21 @@ def test_connections_without_a_token_shut_nobody_out(make: Make) -> None:
         assert rest_of(slow[0]) == b""
 
 
+def test_a_request_with_an_origin_elsewhere_is_refused_wherever_that_stands(make: Make) -> None:
+    session = make()
+    session.serve_mcp()
+    assert session.served is not None
+    port = session.served.origin.rpartition(":")[2]
+    own = f"Origin: http://127.0.0.1:{port}"
+    for origins in ([own, "Origin: http://evil.example"], ["Origin:", "Origin: http://evil.example"]):
+        head = [
+            "GET /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {token_of(session)}", *origins,
+            "Connection: close",
+        ]  # fmt: skip
+        with connected_socket(session, "\r\n".join([*head, "", ""]).encode()) as connection:
+            assert b" 403 " in rest_of(connection).partition(b"\r\n")[0]
+
+
 def test_no_log_gets_the_token_however_much_is_logged(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     session = make()
     with caplog.at_level(logging.NOTSET), caplog.at_level(logging.NOTSET, "uvicorn"):

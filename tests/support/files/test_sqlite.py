@@ -15,7 +15,7 @@ from tests.support.waiting import until
 
 
 def test_the_switch_to_the_log_waits_for_another_writer(tmp_path: Path) -> None:
-    first, second = (connect(str(tmp_path / "f.sqlite"), 0.0) for _ in range(2))
+    first, second = (connect(tmp_path / "f.sqlite", 0.0) for _ in range(2))
     first.execute("BEGIN EXCLUSIVE")
     first.execute("CREATE TABLE t (x)")
     with pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -31,7 +31,7 @@ def test_the_switch_to_the_log_waits_for_another_writer(tmp_path: Path) -> None:
 
 
 def test_a_writer_waits_for_another_one_as_long_as_it_was_told(tmp_path: Path) -> None:
-    first, second = (connect(str(tmp_path / "f.sqlite"), patience) for patience in (0.0, 60.0))
+    first, second = (connect(tmp_path / "f.sqlite", patience) for patience in (0.0, 60.0))
     first.execute("CREATE TABLE t (x)")
     first.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(0.2, first.execute, ("COMMIT",))
