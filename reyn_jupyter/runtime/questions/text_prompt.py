@@ -16,6 +16,7 @@ from typing import Any
 from reyn_jupyter.runtime.questions.consent import CHOICES, MORE, PAGE, Answer, Question
 
 TRIES = 3  # lines that are not an answer, after which the last of `CHOICES` counts
+DELIVERY_SECONDS = 30.0  # longest time in which a prompt hears that its question is settled
 _END_OF_INPUT = "\x04"  # a kernel's `input()` raises EOFError for it
 
 
@@ -86,24 +87,26 @@ def _ended_by(settled: Future[Answer]) -> Iterator[None]:
     if not in_kernel():
         yield
         return
-    lock = threading.Lock()
-    reading = True
+    lock, ended = threading.Lock(), threading.Event()
 
     def end() -> None:
-        with lock, suppress(Exception):  # then the prompt waits for its user, as any other
-            if reading:
-                _type_for_user(_END_OF_INPUT)
+        with suppress(Exception), _front_end() as client:  # without it the prompt waits for its user
+            with lock:
+                if not ended.is_set():
+                    client.input(_END_OF_INPUT)
+            ended.wait(DELIVERY_SECONDS)  # a channel that is closed drops what it has not delivered
 
     settled.add_done_callback(lambda _: threading.Thread(target=end, daemon=True).start())
     try:
         yield
     finally:
         with lock:
-            reading = False
+            ended.set()
 
 
-def _type_for_user(text: str) -> None:
-    """Answer the kernel's open `input()` as a front end would."""
+@contextmanager
+def _front_end() -> Iterator[Any]:
+    """Yield a client that answers the kernel's open `input()` as a front end would."""
     from ipykernel.connect import get_connection_file
     from jupyter_client.blocking.client import BlockingKernelClient
 
@@ -111,7 +114,7 @@ def _type_for_user(text: str) -> None:
     client.load_connection_file()
     client.start_channels(shell=False, iopub=False, hb=False, control=False)
     try:
-        client.input(text)
+        yield client
     finally:
         client.stop_channels()
 
