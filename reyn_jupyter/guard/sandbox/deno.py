@@ -119,7 +119,8 @@ class Deno:
         engine = (f"--max-old-space-size={limits.memory // _MEGABYTE}", *flags)
         options = [*_FIXED, *_NO_SHELL, _network(confinement.hosts), f"--v8-flags={','.join(engine)}"]
         options += [_paths("--allow-read", readable)]
-        hidden = tuple(_denied(confinement))
+        denied = tuple(_denied(confinement))
+        hidden = (*denied, *_leading_out((*readable, *confinement.writable), denied))
         if hidden:
             options += [_paths("--deny-read", hidden)]
         if confinement.writable:
@@ -174,6 +175,25 @@ def _network(hosts: Sequence[str]) -> str:
         Host(host.name, port) for host in named for port in ((80, 443) if host.port is None else (host.port,))
     )
     return f"--allow-net={','.join(map(str, ends))}"
+
+
+def _leading_out(granted: Iterable[Path], hidden: Iterable[Path]) -> Iterator[Path]:
+    """Yield the links in granted folders that lead to anything but a granted file.
+
+    Deno judges the path that is named, and then follows links: a link to `/` would grant every file.
+    """
+    folders = {path for path in granted if path.is_dir()}
+    real = [Path(os.path.realpath(path)) for path in granted]
+    kept = [Path(os.path.realpath(path)) for path in hidden]
+    for top in folders:
+        for folder, below, files in os.walk(top):
+            for path in (Path(folder, name) for name in (*below, *files)):
+                if not path.is_symlink():
+                    continue
+                target = Path(os.path.realpath(path))
+                is_granted = any(target.is_relative_to(each) for each in real)
+                if target.is_dir() or not is_granted or any(target.is_relative_to(each) for each in kept):
+                    yield path
 
 
 def _paths(option: str, paths: Iterable[Path]) -> str:
