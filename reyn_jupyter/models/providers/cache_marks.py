@@ -14,7 +14,7 @@ from reyn_jupyter.models.providers.provider_facts import provider_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# LiteLLM passes `cache_control` on to these, as `cachePoint` to Bedrock; its proxy removes it if the model behind it
+# LiteLLM passes `cache_control` on to these, to Bedrock in its own form; its proxy removes it if the model behind it
 # does not take it. Sources: Anthropic, Bedrock, Vertex AI, Microsoft Foundry, and OpenRouter on prompt caching.
 _PROVIDERS = frozenset({"anthropic", "azure_ai", "bedrock", "litellm_proxy", "openrouter", "vertex_ai"})
 _USERS_OWN = ("cache_control", "cache_control_injection_points")  # parameters of LiteLLM that set marks

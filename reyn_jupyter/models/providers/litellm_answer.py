@@ -78,6 +78,7 @@ class IncomingAnswer:
         self._usage: Any = None
         self._fingerprint: str | None = None
         self._raw: object = None
+        self._end: BodyEnd | None = None
         self.listener_error: Exception | None = None
 
     @property
@@ -140,6 +141,7 @@ class IncomingAnswer:
 
     def watch(self, stream: Any, end: BodyEnd) -> None:
         """Read from a provider's stream what LiteLLM would leave out."""
+        self._end = end
         raw = getattr(stream, "completion_stream", None)
         if raw is not None and hasattr(raw, "__aiter__"):
             stream.completion_stream = WholeDeltas(raw, _content, self._take_refusal, lambda: end.is_said)
@@ -158,6 +160,8 @@ class IncomingAnswer:
         if not received:
             raise NotStreamed
         self._finish = getattr(stream, "received_finish_reason", self._finish)
+        if self._finish is None and self._end is not None and self._end.names_reason:
+            self._finish = getattr(stream, "intermittent_finish_reason", None)
         if self._finish is None:
             raise cut_off(self._request.model)
         self._raw = received
