@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +18,6 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.models.base import Attachment, Message, Request, ToolCall, ToolSet
 from reyn_jupyter.models.providers import cache_marks, litellm_loader
-from reyn_jupyter.models.providers.litellm_answer import IncomingAnswer
 from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.notebook.render.trace.card import details_line
 
@@ -35,7 +37,7 @@ THREE = (("list_actions", {"category": ["file"]}), ("describe_action", {"name": 
 
 
 class Provider:
-    """A server that speaks Anthropic's and OpenAI's protocol and keeps what it is sent, as text.
+    """A server that speaks the protocols of Anthropic, OpenAI, and Bedrock, and keeps what it is sent, as text.
 
     Its first replies are calls, as `calls` says; every further one is an answer. `refuses` may answer with an error.
     """
@@ -57,20 +59,23 @@ class Provider:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 provider.bodies.append(body)
                 refusal = provider.refuses(body)
+                status, kind = 200, "text/event-stream"
                 if refusal is not None:
                     status, kind = 400, "application/json"
-                    text = json.dumps(
-                        {"type": "error", "error": {"type": "invalid_request_error", "message": refusal}}
-                    )
+                    error = {"type": "invalid_request_error", "message": refusal}
+                    sent = json.dumps({"type": "error", "error": error}).encode()
+                elif "/converse" in self.path:
+                    kind = "application/vnd.amazon.eventstream"
+                    sent = _bedrock(provider.usage)
                 else:
-                    status, kind = 200, "text/event-stream"
                     called = provider.calls.pop(0) if provider.calls else None
-                    text = (_anthropic if "/messages" in self.path else _openai)(called, provider.usage)
+                    reply = _anthropic if "/messages" in self.path else _openai
+                    sent = reply(called, provider.usage).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(text.encode())))
+                self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
-                self.wfile.write(text.encode())
+                self.wfile.write(sent)
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -121,6 +126,29 @@ def _openai(called: tuple[str, dict[str, Any]] | None, usage: dict[str, Any]) ->
         {"choices": [], "usage": counted},
     ]
     return "".join(f"data: {json.dumps({**base, **chunk})}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+def _bedrock(usage: dict[str, Any]) -> bytes:
+    """Return an answer in Amazon's event stream encoding."""
+    events = {
+        "messageStart": {"role": "assistant"},
+        "contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Done."}},
+        "contentBlockStop": {"contentBlockIndex": 0},
+        "messageStop": {"stopReason": "end_turn"},
+        "metadata": {"usage": usage, "metrics": {"latencyMs": 5}},
+    }
+    stream = b""
+    for name, data in events.items():
+        named = ((":event-type", name), (":content-type", "application/json"), (":message-type", "event"))
+        headers = b"".join(
+            bytes([len(key)]) + key.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
+            for key, value in named
+        )
+        payload = json.dumps(data).encode()
+        prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+        message = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + payload
+        stream += message + struct.pack(">I", zlib.crc32(message))
+    return stream
 
 
 @pytest.fixture
@@ -279,21 +307,15 @@ def test_only_claude_models_that_cache_are_marked() -> None:
     assert [name for name in bare if cache_marks.takes_marks(litellm, name, {})] == []
 
 
-def test_marks_reach_bedrock_and_vertex_in_their_own_form() -> None:
-    litellm = litellm_loader.load()
+def test_marks_reach_vertex() -> None:
     messages: list[dict[str, Any]] = [{"role": "system", "content": "S"}, {"role": "user", "content": "Hi"}]
-    tools: list[dict[str, Any]] = [json.loads(json.dumps(each)) for each in TOOLS.specs]
+    tools: list[dict[str, Any]] = copy.deepcopy(list(TOOLS.specs))
     cache_marks.mark(messages, tools)
-    sent: dict[str, str] = {}
-    for name, model, config in (
-        ("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", litellm.AmazonConverseConfig()),
-        ("vertex_ai", "claude-sonnet-4-5@20250929", litellm.VertexAIAnthropicConfig()),
-    ):
-        given = json.loads(json.dumps([messages, tools]))
-        mapped = config.map_openai_params({"tools": given[1]}, {}, model, drop_params=True)
-        sent[name] = json.dumps(config.transform_request(model, given[0], mapped, {}, {}))
-    assert sent["bedrock"].count('{"cachePoint": {"type": "default"}}') == 3
-    assert sent["vertex_ai"].count('"cache_control": {"type": "ephemeral"}') == 3
+    # A request to Vertex needs an account, so that this looks at what LiteLLM makes of it.
+    config, model = litellm_loader.load().VertexAIAnthropicConfig(), "claude-sonnet-4-5@20250929"
+    mapped = config.map_openai_params({"tools": tools}, {}, model, drop_params=True)
+    sent = json.dumps(config.transform_request(model, messages, mapped, {}, {}))
+    assert sent.count('"cache_control": {"type": "ephemeral"}') == 3
 
 
 @pytest.mark.parametrize(
@@ -322,15 +344,36 @@ def test_cached_tokens_are_read_and_priced_in_every_spelling(
     assert got.cost == pytest.approx(dollars + 100 * listed["output_cost_per_token"])
 
 
-def test_bedrock_s_words_for_cached_tokens_are_read() -> None:
-    words = {"inputTokens": 80, "outputTokens": 9, "cacheReadInputTokens": 1700, "cacheWriteInputTokens": 300}
-    usage = litellm_loader.load().AmazonConverseConfig().transform_usage(words)
-    answer = litellm_loader.load().ModelResponse(model="m")
-    answer.usage = usage
-    incoming = IncomingAnswer(Request("m", (Message("user", "Hi"),)), None)
-    incoming.take_whole(answer)
-    got = incoming.response("m", litellm_loader.load()).usage
-    assert (got.prompt_tokens, got.cached_tokens, got.cache_write_tokens) == (2080, 1700, 300)
+def test_bedrock_is_marked_in_its_own_form_and_its_cached_tokens_are_read(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_REGION_NAME"):
+        monkeypatch.setenv(name, "us-east-1")
+    provider.usage = {
+        "inputTokens": 80,
+        "outputTokens": 9,
+        "cacheReadInputTokens": 1700,
+        "cacheWriteInputTokens": 300,
+    }
+    name = "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    messages = (Message("system", "Be terse."), Message("user", "Hi"))
+    got = asyncio.run(LiteLLMModel(name, api_base=provider.url).complete(Request(name, messages, TOOLS)))
+
+    (body,) = provider.sent
+    ends = (body["toolConfig"]["tools"], body["system"], body["messages"][-1]["content"])
+    assert [end[-1] for end in ends] == [{"cachePoint": {"type": "default"}}] * 3
+    assert provider.bodies[0].count("cachePoint") == 3
+    assert (got.text, got.finish_reason) == ("Done.", "stop")
+    usage = got.usage
+    assert (usage.prompt_tokens, usage.cached_tokens, usage.cache_write_tokens) == (2080, 1700, 300)
+    listed = litellm_loader.load().get_model_info(name)
+    dollars = (
+        80 * listed["input_cost_per_token"]
+        + 1700 * listed["cache_read_input_token_cost"]
+        + 300 * listed["cache_creation_input_token_cost"]
+        + 9 * listed["output_cost_per_token"]
+    )
+    assert got.cost == pytest.approx(dollars)
 
 
 @pytest.mark.parametrize("given", [-1, 5000, "many", None, True, 1.5])
