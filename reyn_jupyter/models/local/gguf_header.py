@@ -12,19 +12,8 @@ from typing import BinaryIO
 
 MAGIC = b"GGUF"
 CHAT_TEMPLATE = b"tokenizer.chat_template"
-_SIZES = {
-    0: 1,
-    1: 1,
-    2: 2,
-    3: 2,
-    4: 4,
-    5: 4,
-    6: 4,
-    7: 1,
-    10: 8,
-    11: 8,
-    12: 8,
-}  # bytes of a value, by its type
+# Bytes of a value, by its type.
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _STRING, _ARRAY = 8, 9
 _LONGEST_KEY = 1 << 16  # bytes, by the specification
 _MOST_STRINGS = 10_000_000  # in an array; no vocabulary comes near it

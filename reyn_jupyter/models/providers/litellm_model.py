@@ -289,7 +289,7 @@ class LiteLLMModel:
         except Exception as error:
             if error is incoming.listener_error:
                 raise
-            if not incoming.begun and self._leaves_out(error, request):
+            if not incoming.begun and self._leaves_out(litellm, error, request):
                 raise _PartRefusedError from None
             simpler = None if incoming.begun else _simpler(error, manner)
             if simpler is not None:
@@ -316,7 +316,7 @@ class LiteLLMModel:
         if request.tools.specs:
             arguments["tools"] = copy.deepcopy(list(request.tools.specs))
             arguments["tool_choice"] = _tool_choice(request.tool_choice)
-        if self._marks_cache and cache_marks.takes_marks(litellm, self._model, arguments):
+        if self._marks_cache and self._takes_marks(litellm, request):
             cache_marks.mark(arguments["messages"], arguments.get("tools", []))
         if manner != "whole":
             arguments["stream"] = True
@@ -341,7 +341,7 @@ class LiteLLMModel:
                 message.pop("reasoning_content", None)
         return messages
 
-    def _leaves_out(self, error: Exception, request: Request) -> bool:
+    def _leaves_out(self, litellm: Any, error: Exception, request: Request) -> bool:
         """Return whether a provider refused a part of a request that is left out from now on.
 
         Strict providers refuse thoughts, and servers in front of a provider, or old models, the marks for caching.
@@ -351,10 +351,14 @@ class LiteLLMModel:
         if sent and refused and "reasoning_content" in str(error):
             self._returns_thoughts = False
             return True
-        if self._marks_cache and cache_marks.is_refusal(error):
+        marked = self._marks_cache and self._takes_marks(litellm, request)
+        if marked and cache_marks.is_refusal(error):
             self._marks_cache = False
             return True
         return False
+
+    def _takes_marks(self, litellm: Any, request: Request) -> bool:
+        return cache_marks.takes_marks(litellm, self._model, {**self.parameters, **request.parameters})
 
     def _key(self, *, own_address: bool) -> str | None:
         """The key where LiteLLM would not find the right one by itself; None leaves it to LiteLLM."""

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models.base import Attachment, Message, Request, ToolCall, ToolSet
+from reyn_jupyter.models.base import Attachment, Message, ModelError, Request, ToolCall, ToolSet
 from reyn_jupyter.models.providers import cache_marks, litellm_loader
 from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.notebook.render.trace.card import details_line
@@ -242,6 +242,14 @@ def test_provider_that_refuses_marks_is_asked_without_them(provider: Provider, s
 
     assert [asyncio.run(model.complete(request)).text for _ in "ab"] == ["Done.", "Done."]
     assert ["cache_control" in body for body in provider.bodies] == [True, False, False]
+
+
+def test_refusal_of_a_request_without_marks_is_not_asked_again(provider: Provider) -> None:
+    provider.refuses = lambda body: "your request did not allow prompt caching"
+    model = LiteLLMModel("openai/gpt-4o-mini", api_base=f"{provider.url}/v1", environ=KEYS)
+    with pytest.raises(ModelError, match="prompt caching"):
+        asyncio.run(model.complete(Request("openai/gpt-4o-mini", (Message("user", "Hi"),))))
+    assert len(provider.bodies) == 1
 
 
 def test_marks_change_no_request_and_never_exceed_four(provider: Provider) -> None:
