@@ -20,6 +20,8 @@ from reyn_jupyter.models.base import Attachment, Message, ModelError, Request, T
 from reyn_jupyter.models.providers import cache_marks, litellm_loader
 from reyn_jupyter.models.providers.litellm_model import LiteLLMModel
 from reyn_jupyter.notebook.render.trace.card import details_line
+from reyn_jupyter.notebook.render.trace.step_details import part
+from reyn_jupyter.notebook.render.value_text import Look
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*`ReadOnly` qualifier", "ignore:Pydantic serializer warnings"
@@ -203,6 +205,8 @@ def test_marked_prefix_of_a_turn_stays_the_same_byte_for_byte(
     assert trace.cached_tokens == 2000 * len(sent)
     assert [step.replied.cache_write_tokens for step in trace.steps] == [300] * len(sent)
     assert f"({2000 * len(sent):,} cached)" in details_line(trace)
+    facts = part(trace, "m1", Look(), lambda _: None).response.facts
+    assert "2,000 of them cached" in facts and "300 written to the cache" in facts
 
 
 @pytest.mark.parametrize("discovery", ["prompt", "gate"])
