@@ -343,7 +343,8 @@ class RequestFacts:
 class Usage:
     """Tokens of one call, as the provider counts them; `estimated` when they are bytes / 4.
 
-    `reasoning_tokens` are a part of `completion_tokens`, `cached_tokens` of `prompt_tokens`.
+    `reasoning_tokens` are a part of `completion_tokens`. `cached_tokens` (read from the provider's cache) and
+    `cache_write_tokens` (written to it) are parts of `prompt_tokens`.
     """
 
     prompt_tokens: int = 0
@@ -351,6 +352,7 @@ class Usage:
     cached_tokens: int = 0
     estimated: bool = False
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
     @property
     def total(self) -> int:

@@ -473,4 +473,5 @@ def _replied(step: int, request: Request, response: Response, seconds: float, re
         fingerprint=response.fingerprint,
         reasoning=response.reasoning.text,
         reasoning_tokens=response.usage.reasoning_tokens,
+        cache_write_tokens=response.usage.cache_write_tokens,
     )

@@ -336,6 +336,8 @@ def _usage(replies: Iterable[ModelReplied]) -> Attributes:
     }
     if cached := sum(reply.cached_tokens for reply in replies):
         found[gen_ai.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = cached
+    if written := sum(reply.cache_write_tokens for reply in replies):
+        found[gen_ai.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS] = written
     if any(reply.estimated for reply in replies):
         found["reyn.usage.estimated"] = True
     return found

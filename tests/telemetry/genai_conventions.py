@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 SCHEMAS = Path(__file__).parents[1] / "data" / "otel"
 CLIENT, INTERNAL = 3, 1  # SPAN_KIND_… of OTLP
 
-USAGE = {"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens"}
+USAGE = {
+    f"gen_ai.usage.{kind}_tokens" for kind in ("input", "output", "cache_read.input", "cache_creation.input")
+}
 # Attribute → the file of its schema.
 SAID = {
     "gen_ai.system_instructions": "gen-ai-system-instructions.json",

@@ -215,7 +215,8 @@ def test_a_call_by_hand_has_no_agent_and_a_hosted_model_an_address(
     assert (by_hand.parent, by_hand.attributes["reyn.run.kind"]) == ("", "manual")
     got.bodies.clear()
     with OpenAIServer() as server:
-        usage = {"prompt_tokens": 70, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 50}}
+        cache = {"cached_tokens": 50, "cache_write_tokens": 5}
+        usage = {"prompt_tokens": 70, "completion_tokens": 7, "prompt_tokens_details": cache}
         server.script(Answer("Good.", usage=usage))
         parameters = {"temperature": 0, "seed": 7, "service_tier": "flex"}
         model = {"model": "openai/small", "api_base": server.url, "parameters": parameters}
@@ -230,8 +231,11 @@ def test_a_call_by_hand_has_no_agent_and_a_hosted_model_an_address(
         int(server.url.split(":")[2].split("/")[0]),
     )
     assert (told["gen_ai.provider.name"], told["gen_ai.request.temperature"]) == ("openai", 0.0)
-    counted = [told[f"gen_ai.usage.{each}_tokens"] for each in ("input", "output", "cache_read.input")]
-    assert counted == [70, 7, 50] and told["gen_ai.request.seed"] == 7 and "reyn.usage.estimated" not in told
+    kinds = ("input", "output", "cache_read.input", "cache_creation.input")
+    counted = [told[f"gen_ai.usage.{each}_tokens"] for each in kinds]
+    assert (
+        counted == [70, 7, 50, 5] and told["gen_ai.request.seed"] == 7 and "reyn.usage.estimated" not in told
+    )
     assert (told["openai.request.service_tier"], told["openai.response.system_fingerprint"]) == (
         "flex",
         "fp_loopback",

@@ -188,7 +188,8 @@ def reply_of(event: dict[str, Any], model: str) -> Response | ModelError:
     figures = {
         name: event[name]
         for name in (
-            "prompt_tokens", "completion_tokens", "cached_tokens", "estimated", "reasoning_tokens"
+            "prompt_tokens", "completion_tokens", "cached_tokens", "estimated", "reasoning_tokens",
+            "cache_write_tokens",
         )
     }  # fmt: skip
     return Response(
@@ -278,6 +279,7 @@ def _shapes() -> dict[str, type[BaseModel]]:
         estimated: bool = False
         reasoning: str = ""
         reasoning_tokens: int = 0
+        cache_write_tokens: int = 0
         cost: float | None = None
         fingerprint: str | None = None
         error: str | None = None

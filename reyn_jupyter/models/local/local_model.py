@@ -39,7 +39,8 @@ class LocalModel:
     Args:
         name: `local/` and a known name (`smollm2`), or the path of a GGUF file: absolute, or with `./` or `~` first.
         tier: how much guidance the router gives it.
-        parameters: sent with every request, under those of the request itself.
+        parameters: sent with every request, under those of the request itself. `chat_template` is not sent: the
+            server uses it in place of the file's own.
         server: what serves the file; that of this process when None.
 
     Raises:
@@ -61,7 +62,16 @@ class LocalModel:
     ) -> None:
         self._name = name
         self._tier: Tier = tier
-        self._server = server or SERVERS.of(_file_of(name))
+        parameters = dict(parameters or {})
+        template = parameters.pop("chat_template", "")
+        # llama.cpp would write any other text in place of every message.
+        if template not in ("", "chatml") and not (isinstance(template, str) and "{" in template):
+            raise ModelError(
+                "configuration",
+                f"The chat template of {name} is neither chatml nor a Jinja template.",
+                "Copy the template from the model's tokenizer_config.json or its page, as text with {{ … }}.",
+            )
+        self._server = server or SERVERS.of(_file_of(name), template)
         self._checked = LiteLLMModel("openai/local", api_base=f"http://{HOST}", parameters=parameters)
         self.parameters: dict[str, Any] = self._checked.parameters
 
@@ -102,7 +112,7 @@ class LocalModel:
 
     def check(self) -> None:
         """Say without a call what every call would fail with. Raises ModelError."""
-        check_file(self._server.file)
+        check_file(self._server.file, self._server.chat_template)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """One completion, streamed. A server that ended is started once again, unless it had begun to answer."""
@@ -175,7 +185,7 @@ def loading_note(label: str) -> str:
     if not label.startswith(PREFIX):
         return ""
     try:
-        return SERVERS.of(_file_of(label)).loading
+        return SERVERS.loading(_file_of(label))
     except ModelError:
         return ""
 

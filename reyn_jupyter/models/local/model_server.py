@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.local.gguf_header import MAGIC, lacks_chat_template
 from reyn_jupyter.support.programs.child_process import (
     ChildEndedError,
     ChildLimits,
@@ -33,7 +34,6 @@ KEPT_PROMPTS = 512  # MiB of prompts whose state is kept for the next request th
 LOADING = 600.0  # seconds that loading may take
 _LEAST_MEMORY = 512 << 20  # bytes
 _LOG_LINES = 400
-_BEGINNING = b"GGUF"
 _OUT_OF_MEMORY = re.compile(
     r"bad_alloc|out of memory|failed to allocate|unable to allocate|cannot allocate|allocation failed", re.I
 )
@@ -83,6 +83,7 @@ class ModelServer:
             they are mapped from the file.
         context: tokens that it takes at most.
         threads: how many it computes on; all but one of those that this process may use when None.
+        chat_template: A Jinja template, or `chatml`, that is used in place of the file's own.
 
     Example:
         >>> server = ModelServer(Path("model.gguf"))                       # doctest: +SKIP
@@ -97,8 +98,10 @@ class ModelServer:
         memory: int | None = None,
         context: int = CONTEXT,
         threads: int | None = None,
+        chat_template: str = "",
     ) -> None:
         self.file = file
+        self.chat_template = chat_template
         self._memory = memory
         self._context = context
         self._threads = threads or max(1, _cores() - 1)
@@ -145,7 +148,7 @@ class ModelServer:
             if self._address is not None and self.is_up(self._address):
                 return self._address
             self._address = None
-            check_file(self.file)
+            check_file(self.file, self.chat_template)
             return self._start()
 
     def close(self) -> None:
@@ -195,6 +198,7 @@ class ModelServer:
             "threads": self._threads,
             "gpu_layers": 0,
             "kept_prompts": KEPT_PROMPTS,
+            "chat_template": self.chat_template,
         }
 
     def failure(self) -> ModelError:
@@ -250,18 +254,24 @@ class _Log:
 
 
 class ModelServers:
-    """The servers of this process, by file."""
+    """The servers of this process, by file and chat template."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._servers: dict[Path, ModelServer] = {}
+        self._servers: dict[tuple[Path, str], ModelServer] = {}
 
-    def of(self, file: Path) -> ModelServer:
+    def of(self, file: Path, chat_template: str = "") -> ModelServer:
         """Return the server of a file, made the first time and not started."""
+        key = (file, chat_template)
         with self._lock:
-            if file not in self._servers:
-                self._servers[file] = ModelServer(file)
-            return self._servers[file]
+            if key not in self._servers:
+                self._servers[key] = ModelServer(file, chat_template=chat_template)
+            return self._servers[key]
+
+    def loading(self, file: Path) -> str:
+        """Return what the servers of a file load, in a few words; empty if they load nothing."""
+        loading = (each.loading for (path, _), each in list(self._servers.items()) if path == file)
+        return next(filter(None, loading), "")
 
     @property
     def states(self) -> tuple[ServerState, ...]:
@@ -277,8 +287,16 @@ class ModelServers:
 SERVERS = ModelServers()
 
 
-def check_file(file: Path) -> None:
-    """Refuse what no server could load. Raises ModelError."""
+def check_file(file: Path, chat_template: str = "") -> None:
+    """Refuse a file that no server can load, or that nobody can talk to.
+
+    Args:
+        file: The path of the file.
+        chat_template: The template that is used in place of the file's own; empty if none is.
+
+    Raises:
+        ModelError: llama.cpp is not installed, the file cannot be read, or it has no chat template.
+    """
     if find_spec("xllamacpp") is None:
         raise ModelError(
             "configuration",
@@ -287,16 +305,24 @@ def check_file(file: Path) -> None:
         )
     try:
         with file.open("rb") as content:
-            beginning = content.read(len(_BEGINNING))
+            beginning = content.read(len(MAGIC))
     except FileNotFoundError:
         raise ModelError("not_found", f"There is no file {file}.", "Give the path of a GGUF file.") from None
     except OSError as error:
         raise ModelError("not_found", f"{file} cannot be read: {error.strerror}.") from None
-    if beginning != _BEGINNING:
+    if beginning != MAGIC:
         raise ModelError(
             "configuration",
             f"{file.name} is no GGUF file: it begins otherwise.",
             "llama.cpp reads GGUF alone; look for a file of the model that ends in .gguf.",
+        )
+    if not chat_template and lacks_chat_template(file):
+        raise ModelError(
+            "configuration",
+            f"{file.name} has no chat template, so it is probably a base model, which continues text and does not "
+            "answer. llama.cpp would use a template that the model was not trained with.",
+            "Use an instruct or chat file of the model. If it is one, give its template in the model's entry in "
+            "reyn.yaml: parameters: {chat_template: chatml}, or a Jinja template.",
         )
 
 

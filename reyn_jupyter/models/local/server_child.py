@@ -55,6 +55,8 @@ def _served(options: dict[str, Any]) -> str:
     parameters.cache_ram_mib = options["kept_prompts"]
     parameters.ui = parameters.endpoint_slots = parameters.endpoint_props = False
     parameters.offline = True
+    if options["chat_template"]:
+        parameters.chat_template = options["chat_template"]
     server = xllamacpp.Server(parameters)
     _running.append(server)
     return str(server.listening_address)

@@ -44,6 +44,15 @@ _FINISH = {
     "recitation": "content_filter", "error_toxic": "content_filter", "sensitive": "content_filter",
     "guardrail_intervened": "content_filter", "content_filtered": "content_filter",
 }  # fmt: skip
+# Tokens of the prompt that a provider read from its cache and wrote to it, as OpenAI (in the details), Moonshot and
+# Together (beside them), Anthropic, DeepSeek, Bedrock, Gemini, and OpenRouter (writes) call them.
+_CACHE_READ = (
+    "cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens", "cacheReadInputTokens",
+    "cachedContentTokenCount",
+)  # fmt: skip
+_CACHE_WRITE = (
+    "cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens", "cacheWriteInputTokens"
+)  # fmt: skip
 _MOST = 10**12  # tokens or dollars of one call: beyond it, nobody counted
 # Text and arguments of one answer; a model that goes on beyond it is not going to stop.
 _LARGEST_ANSWER = 16_000_000
@@ -69,6 +78,7 @@ class IncomingAnswer:
         self._usage: Any = None
         self._fingerprint: str | None = None
         self._raw: object = None
+        self._end: BodyEnd | None = None
         self.listener_error: Exception | None = None
 
     @property
@@ -131,6 +141,7 @@ class IncomingAnswer:
 
     def watch(self, stream: Any, end: BodyEnd) -> None:
         """Read from a provider's stream what LiteLLM would leave out."""
+        self._end = end
         raw = getattr(stream, "completion_stream", None)
         if raw is not None and hasattr(raw, "__aiter__"):
             stream.completion_stream = WholeDeltas(raw, _content, self._take_refusal, lambda: end.is_said)
@@ -149,6 +160,8 @@ class IncomingAnswer:
         if not received:
             raise NotStreamed
         self._finish = getattr(stream, "received_finish_reason", self._finish)
+        if self._finish is None and self._end is not None and self._end.names_reason:
+            self._finish = getattr(stream, "intermittent_finish_reason", None)
         if self._finish is None:
             raise cut_off(self._request.model)
         self._raw = received
@@ -234,13 +247,26 @@ def _usage(given: Any) -> Usage | None:
         return None
     if prompt == completion == 0:
         return None
-    cached = getattr(getattr(given, "prompt_tokens_details", None), "cached_tokens", None)
     thought = getattr(getattr(given, "completion_tokens_details", None), "reasoning_tokens", None)
-    return Usage(prompt, completion, _tokens(cached, prompt), reasoning_tokens=_tokens(thought, completion))
+    return Usage(
+        prompt,
+        completion,
+        _cache_tokens(given, _CACHE_READ, prompt),
+        reasoning_tokens=_tokens(thought, completion),
+        cache_write_tokens=_cache_tokens(given, _CACHE_WRITE, prompt),
+    )
+
+
+def _cache_tokens(given: Any, names: tuple[str, ...], most: int) -> int:
+    """Return the first figure that a usage has under one of the names, in its details or beside them."""
+    details = getattr(given, "prompt_tokens_details", None)
+    found = (_tokens(getattr(place, name, None), most) for name in names for place in (details, given))
+    return next(filter(None, found), 0)
 
 
 def _tokens(given: Any, most: int) -> int:
-    return given if isinstance(given, int) and 0 <= given <= most else 0
+    counted = isinstance(given, int) and not isinstance(given, bool)
+    return given if counted and 0 <= given <= most else 0
 
 
 def _estimated(request: Request, text: str, arguments: str) -> Usage:
@@ -261,6 +287,14 @@ def _cost(litellm: Any, model: str, usage: Usage, given: Any) -> float | None:
         answer.usage = given
         if usage.estimated:
             answer.usage = litellm.Usage(usage.prompt_tokens, usage.completion_tokens, usage.total)
+        elif usage.cached_tokens and not _cache_tokens(
+            getattr(given, "prompt_tokens_details", None), _CACHE_READ, _MOST
+        ):
+            # LiteLLM would charge the full price for what it does not read as cached.
+            cached = {"cached_tokens": usage.cached_tokens}
+            answer.usage = litellm.Usage(
+                usage.prompt_tokens, usage.completion_tokens, usage.total, prompt_tokens_details=cached
+            )
         return float(litellm.completion_cost(completion_response=answer, model=model))
     except Exception:  # noqa: BLE001 - whatever the reason, the price is then unknown
         return None

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
 from reyn_jupyter.models.providers import (
+    cache_marks,
     litellm_loader,
     litellm_offline,
     provider_errors,
@@ -102,6 +103,7 @@ class LiteLLMModel:
         self._environ = os.environ if environ is None else environ
         self._manner: Manner = "stream with usage"
         self._returns_thoughts = True  # `reasoning_content` goes back with the calls of a turn
+        self._marks_cache = True  # unless the provider refused the marks
         self._media = None if media is None else frozenset(media)
         self.parameters = dict(parameters or {})
         _refuse_reserved(self.parameters)
@@ -213,8 +215,7 @@ class LiteLLMModel:
             except _SimplerError as refusal:
                 manner = refusal.manner
                 continue
-            except _ThoughtsRefusedError:
-                self._returns_thoughts = False
+            except _PartRefusedError:
                 continue
             self._manner = manner
             if meter is not None and meter.requests == before and self._leaves:
@@ -266,7 +267,7 @@ class LiteLLMModel:
         try:
             async with asyncio.timeout(first_word) as silence:
                 body = raw_stream.next_body()
-                answer = await litellm.acompletion(**self._arguments(request, manner))
+                answer = await litellm.acompletion(**self._arguments(litellm, request, manner))
                 if manner == "whole":
                     incoming.take_whole(answer)
                     return
@@ -288,8 +289,8 @@ class LiteLLMModel:
         except Exception as error:
             if error is incoming.listener_error:
                 raise
-            if not incoming.begun and self._refuses_thoughts(error, request):
-                raise _ThoughtsRefusedError from None
+            if not incoming.begun and self._leaves_out(litellm, error, request):
+                raise _PartRefusedError from None
             simpler = None if incoming.begun else _simpler(error, manner)
             if simpler is not None:
                 raise _SimplerError(simpler) from None
@@ -300,7 +301,7 @@ class LiteLLMModel:
         # Raised out here, or the provider's own exception, which may quote the key, would travel along as context.
         raise failure
 
-    def _arguments(self, request: Request, manner: Manner) -> dict[str, Any]:
+    def _arguments(self, litellm: Any, request: Request, manner: Manner) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             **self.parameters,
             **request.parameters,
@@ -315,6 +316,8 @@ class LiteLLMModel:
         if request.tools.specs:
             arguments["tools"] = copy.deepcopy(list(request.tools.specs))
             arguments["tool_choice"] = _tool_choice(request.tool_choice)
+        if self._marks_cache and self._takes_marks(litellm, request):
+            cache_marks.mark(arguments["messages"], arguments.get("tools", []))
         if manner != "whole":
             arguments["stream"] = True
         if manner == "stream with usage":
@@ -338,11 +341,24 @@ class LiteLLMModel:
                 message.pop("reasoning_content", None)
         return messages
 
-    def _refuses_thoughts(self, error: Exception, request: Request) -> bool:
-        """Return whether a provider refused a request for the thoughts in it, as strict ones do."""
+    def _leaves_out(self, litellm: Any, error: Exception, request: Request) -> bool:
+        """Return whether a provider refused a part of a request that is left out from now on.
+
+        Strict providers refuse thoughts, and servers in front of a provider, or old models, the marks for caching.
+        """
         sent = self._returns_thoughts and any(message.reasoning.text for message in request.messages)
         refused = getattr(error, "status_code", None) in (400, 422)
-        return sent and refused and "reasoning_content" in str(error)
+        if sent and refused and "reasoning_content" in str(error):
+            self._returns_thoughts = False
+            return True
+        marked = self._marks_cache and self._takes_marks(litellm, request)
+        if marked and cache_marks.is_refusal(error):
+            self._marks_cache = False
+            return True
+        return False
+
+    def _takes_marks(self, litellm: Any, request: Request) -> bool:
+        return cache_marks.takes_marks(litellm, self._model, {**self.parameters, **request.parameters})
 
     def _key(self, *, own_address: bool) -> str | None:
         """The key where LiteLLM would not find the right one by itself; None leaves it to LiteLLM."""
@@ -373,8 +389,8 @@ class _SimplerError(Exception):
         self.manner: Manner = manner
 
 
-class _ThoughtsRefusedError(Exception):
-    """The provider does not take thoughts back: ask without them."""
+class _PartRefusedError(Exception):
+    """The provider refused a part that the next attempt leaves out."""
 
 
 def _simpler(error: Exception, manner: Manner) -> Manner | None:

@@ -1,7 +1,8 @@
 """What LiteLLM loses of a stream: content in parts, a refusal, and an end that gives no reason.
 
 Invariant: a stream counts as ended only if its last line says so (`[DONE]`). One whose connection closes before that is
-cut off. Source: LiteLLM passes on of a delta what it knows, and wants a finish reason, which some servers leave out.
+cut off. Source: LiteLLM passes on of a delta what it knows, and wants a finish reason, which some servers leave out. It
+gives every piece of a Gemini stream one, so that only the body tells whether Gemini named a reason.
 """
 
 from __future__ import annotations
@@ -15,14 +16,26 @@ if TYPE_CHECKING:
     import httpx
 
 _END = b"[DONE]"
+_GEMINI_REASON = b'"finishReason"'  # within a text, its quotes would be escaped
 _TAIL = 64  # bytes at the end of a body that are looked at
 
 
 class BodyEnd:
-    """The last bytes of a response's body."""
+    """What a response's body says of its end.
+
+    Attributes:
+        tail: The last bytes.
+        names_reason: Whether it has a finish reason in Gemini's form.
+    """
 
     def __init__(self) -> None:
         self.tail = b""
+        self.names_reason = False
+
+    def take(self, piece: bytes) -> None:
+        """Look at the next piece of the body."""
+        self.names_reason = self.names_reason or _GEMINI_REASON in self.tail + piece
+        self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
 
     @property
     def is_said(self) -> bool:
@@ -55,7 +68,7 @@ def _noted(stream: httpx.AsyncByteStream, end: BodyEnd) -> httpx.AsyncByteStream
     class NotedBody(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for piece in stream:
-                end.tail = (end.tail + piece[-_TAIL:])[-_TAIL:]
+                end.take(piece)
                 yield piece
 
         async def aclose(self) -> None:

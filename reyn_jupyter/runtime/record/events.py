@@ -183,6 +183,7 @@ class ModelReplied:
     error_kind: str | None = None
     reasoning: str = ""
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -204,6 +204,11 @@ class Trace:
         return sum(reply.prompt_tokens + reply.completion_tokens for reply in self.replies)
 
     @property
+    def cached_tokens(self) -> int:
+        """The part of `tokens` that providers read from their caches."""
+        return sum(reply.cached_tokens for reply in self.replies)
+
+    @property
     def tokens_estimated(self) -> bool:
         return any(reply.estimated for reply in self.replies)
 

@@ -166,6 +166,7 @@ class SessionModels:
                 prompt_tokens=response.usage.prompt_tokens,
                 completion_tokens=response.usage.completion_tokens,
                 cached_tokens=response.usage.cached_tokens,
+                cache_write_tokens=response.usage.cache_write_tokens,
                 estimated=response.usage.estimated,
                 cost=response.cost,
                 seconds=time.perf_counter() - began,

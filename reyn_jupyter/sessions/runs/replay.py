@@ -251,6 +251,7 @@ def _response(event: ModelReplied, on_text: Callable[[str], None] | None) -> Res
         event.cached_tokens,
         event.estimated,
         event.reasoning_tokens,
+        event.cache_write_tokens,
     )
     thoughts = Reasoning(event.reasoning)
     finish, mark = event.finish_reason, event.fingerprint

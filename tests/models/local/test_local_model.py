@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
+import struct
 import threading
 import urllib.error
 import urllib.request
@@ -18,6 +20,7 @@ import pytest
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.local.gguf_header import lacks_chat_template
 from reyn_jupyter.models.local.local_model import LocalModel, loading_note
 from reyn_jupyter.models.local.model_server import SERVERS, ModelServer
 from reyn_jupyter.models.model_registry import resolve_model
@@ -215,6 +218,91 @@ async def test_a_file_that_is_none_is_said_before_anything_starts(tmp_path: Path
         await ask(LocalModel(f"local/{broken}"))
     assert ended.value.hint == "%reyn doctor shows all that it said."
     assert loading_note(f"local/{broken}") == ""
+
+
+async def test_file_without_a_chat_template_is_refused_unless_one_is_given(
+    model: LocalModel, tmp_path: Path
+) -> None:
+    whole = model._server.file
+    file = tmp_path / "base.gguf"
+    with whole.open("rb") as content:
+        start = content.read(8 << 20)
+    # Another name of the same length: the header stays valid, and llama.cpp finds no template in it.
+    renamed = start.replace(b"tokenizer.chat_template", b"tokenizer.chat_templatX")
+    assert renamed != start
+    with whole.open("rb") as content, file.open("wb") as base:
+        content.seek(len(start))
+        base.write(renamed)
+        shutil.copyfileobj(content, base)
+
+    for refused in (LocalModel(f"local/{file}").check, lambda: SERVERS.of(file).started()):
+        with pytest.raises(ModelError, match=r"base\.gguf has no chat template") as said:
+            refused()
+        assert "chat_template" in said.value.hint and "instruct" in said.value.hint
+    with pytest.raises(ModelError, match="no chat template"):
+        await ask(LocalModel(f"local/{file}"))
+
+    entry = {"model": f"local/{file}", "parameters": {"chat_template": "chatml", "temperature": 0}}
+    given = resolve_model(Settings(models={"standard": entry}), "standard", {})
+    assert isinstance(given, LocalModel) and given.parameters == {"temperature": 0}
+    # SmolLM2's own template is ChatML, with a system message if there is none.
+    assert (await ask(given, most=8)).text == (await ask(model, most=8)).text != ""
+    file.unlink()
+
+
+def test_header_of_any_form_tells_whether_there_is_a_chat_template(tmp_path: Path) -> None:
+    def text(said: bytes) -> bytes:
+        return struct.pack("<Q", len(said)) + said
+
+    def pair(key: bytes, kind: int, value: bytes) -> bytes:
+        return text(key) + struct.pack("<I", kind) + value
+
+    def gguf(*pairs: bytes, version: int = 3, count: int | None = None) -> bytes:
+        counted = len(pairs) if count is None else count
+        return struct.pack("<4sIQQ", b"GGUF", version, 0, counted) + b"".join(pairs)
+
+    name = pair(b"general.name", 8, text(b"tokenizer.chat_template"))
+    words = pair(b"tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 2) + text(b"a") + text(b"bc"))
+    scores = pair(b"tokenizer.ggml.scores", 9, struct.pack("<IQ2f", 6, 2, 0.5, 1.0))
+    layers = pair(b"llama.block_count", 4, struct.pack("<I", 30))
+    template = pair(b"tokenizer.chat_template", 8, text(b"{{ messages }}"))
+    lacking = [
+        gguf(),
+        gguf(name, words, scores, layers),
+        gguf(name, pair(b"tokenizer.chat_template", 8, text(b"  "))),
+        gguf(pair(b"tokenizer.chat_template.tool_use", 8, text(b"{{ tools }}"))),
+        gguf(layers, version=2),
+    ]
+    not_lacking = [
+        gguf(template),
+        gguf(name, words, scores, layers, template),
+        gguf(words, template, name, version=2),
+    ]
+    unreadable = [
+        b"", b"GGUF", b"GGUF" + bytes(100), gguf(layers, version=1), gguf(name, count=9),
+        gguf(pair(b"x", 99, b""), count=2), gguf(struct.pack("<Q", 1 << 60), count=1),
+        gguf(pair(b"x", 9, struct.pack("<IQ", 8, 1 << 62))), gguf(pair(b"x", 8, struct.pack("<Q", 1 << 63))),
+        gguf(pair(b"x", 9, struct.pack("<IQ", 9, 1)), layers),
+        struct.pack(">4sIQQ", b"GGUF", 3, 0, 0),
+    ]  # fmt: skip
+    file = tmp_path / "any.gguf"
+    for forms, expected in ((lacking, True), (not_lacking, False), (unreadable, False)):
+        for place, form in enumerate(forms):
+            file.write_bytes(form)
+            # What cannot be read is left to llama.cpp, which says more about it; bytes(100) is version 0.
+            assert lacks_chat_template(file) is expected, (expected, place)
+
+
+@pytest.mark.parametrize("template", [7, None, ["chatml"], "llama2", "chatml "])
+def test_chat_template_that_is_none_is_refused(tmp_path: Path, template: object) -> None:
+    with pytest.raises(ModelError, match="neither chatml nor a Jinja template"):
+        LocalModel(f"local/{tmp_path}/any.gguf", parameters={"chat_template": template})
+
+
+async def test_chat_template_that_llama_cpp_refuses_is_said(model: LocalModel) -> None:
+    server = ModelServer(model._server.file, chat_template="{% for x %}")
+    with pytest.raises(ModelError, match="chat_templates_init: error"):
+        await ask(LocalModel(NAME, server=server))
 
 
 def test_what_is_not_installed_is_said_with_the_line_that_installs_it(

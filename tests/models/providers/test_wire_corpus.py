@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 CORPUS = Path(__file__).parents[2] / "data" / "wire"
-KEYS = {f"{name}_API_KEY": "no-real-key-0000" for name in ("OPENAI", "ANTHROPIC", "OLLAMA")}
+KEYS = {f"{name}_API_KEY": "no-real-key-0000" for name in ("OPENAI", "ANTHROPIC", "OLLAMA", "GEMINI")}
 TOOLS = ToolSet(
     tuple(
         {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
@@ -108,6 +108,7 @@ def problems(expect: dict[str, Any], got: Response | ModelError) -> list[str]:
             "signature": signatures[0] if signatures else None,
             "prompt_tokens": got.usage.prompt_tokens,
             "cached_tokens": got.usage.cached_tokens,
+            "cache_write_tokens": got.usage.cache_write_tokens,
             "reasoning_tokens": got.usage.reasoning_tokens,
         }
         wrong = []

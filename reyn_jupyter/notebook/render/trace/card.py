@@ -307,7 +307,8 @@ def details_line(trace: Trace) -> str:
 
 
 def _tokens(trace: Trace) -> str:
-    return f"{'≈ ' if trace.tokens_estimated else ''}{count(trace.tokens, 'token')}"
+    cached = f" ({trace.cached_tokens:,} cached)" if trace.cached_tokens else ""
+    return f"{'≈ ' if trace.tokens_estimated else ''}{count(trace.tokens, 'token')}{cached}"
 
 
 def _state(trace: Trace, state: CardState, look: Look) -> list[Block]:

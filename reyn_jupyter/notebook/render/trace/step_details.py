@@ -349,10 +349,12 @@ def reply_view(trace: Trace, step: Step, place: int, look: Look, running: bool) 
     about = "≈ " if replied.estimated else ""
     if not replied.error:
         facts.append(f"{about}{replied.prompt_tokens:,} tokens in, {replied.completion_tokens:,} out")
-        if replied.cached_tokens:
-            facts.append(f"{replied.cached_tokens:,} of them cached")
-        if replied.reasoning_tokens:
-            facts.append(f"{replied.reasoning_tokens:,} tokens of thought")
+        parts = {
+            "of them cached": replied.cached_tokens,
+            "written to the cache": replied.cache_write_tokens,
+            "tokens of thought": replied.reasoning_tokens,
+        }
+        facts += [f"{tokens:,} {name}" for name, tokens in parts.items() if tokens]
     if replied.cost is not None:
         facts.append(formatting.money(replied.cost))
     elif trace.started.real and not replied.error:
