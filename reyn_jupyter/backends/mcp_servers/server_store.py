@@ -50,6 +50,7 @@ from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.runtime.access.mcp_admin import DroppedServer, McpScope
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_lock
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.text import enumerate_words
@@ -192,7 +193,7 @@ class McpServerStore:
         if taken:
             raise ActionError(
                 f"There is a server {name} already, in {self.place(taken[0])}.",
-                f"Take another name, or drop it first: %reyn mcp drop {name}",
+                f"Take another name, or drop it first: {reyn_line('mcp drop', name)}",
                 code="server_exists",
             )
         self._forget_approvals(name)
@@ -382,7 +383,7 @@ class McpServerStore:
             return None
         return (
             f"It runs what lies in the workspace ({code}), which is not trusted: %reyn trust, or write the entry into "
-            f"the workspace's own file (%reyn mcp add {entry.name} --scope workspace -- …)."
+            f"the workspace's own file ({reyn_line('mcp add', entry.name, scope='workspace')} -- …)."
         )
 
     def _relative_path_problem(self, entry: ServerEntry) -> str | None:
@@ -506,7 +507,7 @@ def _blocked(entry: ServerEntry, needs: tuple[str, ...]) -> str | None:
     first = next((name for name in needs if name in stored), None)
     if first is None:
         return f"It needs {enumerate_words(needs)} in the environment of the kernel: %env {needs[0]}=…"
-    return f"It needs {enumerate_words(needs)}: %reyn mcp secret {entry.name} {first}"
+    return f"It needs {enumerate_words(needs)}: {reyn_line('mcp secret', entry.name, first)}"
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

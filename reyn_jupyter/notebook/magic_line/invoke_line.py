@@ -16,16 +16,15 @@ from pydantic import Field
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest, parse, quote
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest, parse
+from reyn_jupyter.support.reyn_line import quote_word
 
-# A word that needs no quotes; IPython reads a "?" at the end of a line as help.
-_BARE = re.compile(r"[\w./:,@%+=*-]+", re.ASCII)
 _KEY = re.compile(r"[^\W\d][\w.-]*")
 
 
 class InvokeOptions(Options):
     name: Annotated[str, Positional()]
-    arguments: Annotated[tuple[str, ...], Rest("key=value")] = ()
+    arguments: Annotated[tuple[str, ...], Rest("key=value|{…}")] = ()
     json_: Annotated[
         str | None,
         Option(takes="'{…}'|@var|@file.json"),
@@ -34,14 +33,39 @@ class InvokeOptions(Options):
 
 
 def parse_pairs(words: tuple[str, ...]) -> dict[str, Any]:
-    """Return ``key=value`` words as arguments: texts, and references where a value begins with ``@``."""
+    """Return ``key=value`` words as arguments: texts, and references if a value begins with ``@``."""
     pairs: dict[str, Any] = {}
     for word in words:
+        if word.startswith("{"):
+            continue
         key, value = _pair(word)
         if key in pairs:
             raise ReynError(f"{key} is given twice.", "Leave one of the two out.")
         pairs[key] = value
     return pairs
+
+
+def json_words(words: tuple[str, ...]) -> dict[str, Any]:
+    """Return the arguments of the words that are JSON objects.
+
+    Raises:
+        ReynError: A word is not valid JSON, or two words have the same key.
+    """
+    given: dict[str, Any] = {}
+    for word in words:
+        if not word.startswith("{"):
+            continue
+        try:
+            value = json.loads(word)
+        except (ValueError, RecursionError) as error:
+            raise ReynError(
+                f"The arguments from {word[:40]!r} on are not valid JSON: {error}.",
+                'For example: %reyn invoke file__read {"path": "my notes.txt"}',
+            ) from error
+        if twice := given.keys() & value.keys():
+            raise ReynError(f"{min(twice)} is given twice.", "Leave one of the two out.")
+        given |= value
+    return given
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -118,15 +142,6 @@ def _json(value: object) -> str:
     return (
         text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
     )
-
-
-def quote_word(text: str) -> str:
-    r"""Return a text as one word of a `%reyn` line, in quotes where it needs them.
-
-    >>> print(quote_word("README.md"), quote_word("two words"), quote_word('6" of it\'s'))
-    README.md 'two words' "6\" of it's"
-    """
-    return text if _BARE.fullmatch(text) else quote(text)
 
 
 def _read(action: Action, line: str, forgive: bool) -> str | None:
