@@ -62,9 +62,9 @@ def suggest_entries(snapshot: CatalogSnapshot, text: str, limit: int = SUGGESTIO
 
 
 def _in_group(snapshot: CatalogSnapshot, query: str, limit: int) -> list[str]:
-    """Return the nearest names of the nearest group: of ``mcp__tme__now`` the tools of the server ``time``.
+    """Return the nearest names of the nearest group: the tools of the server that is meant.
 
-    The category may be missing: ``time__now`` is ``mcp__time__now`` if no category is called ``time``.
+    The category may be missing: a server and a tool are enough, unless a category has the server's name.
     """
     category, _, entry = query.partition(SEPARATOR)
     part = snapshot.slices.get(category)

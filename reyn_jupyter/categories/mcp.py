@@ -297,7 +297,7 @@ def server_effects(access: McpAccess, server: str, what: str) -> list[Effect]:
     entry = access.servers().get(server)
     if entry is None:
         raise ActionError(
-            f"There is no MCP server {server!r}{meant_clause(server, access.servers())}.",
+            f"There is no MCP server {server!r}{meant_clause(server, access.servers()) or '.'}",
             "List the servers again.",
             code="server_unknown",
         )

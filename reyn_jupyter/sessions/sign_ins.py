@@ -19,6 +19,7 @@ from reyn_jupyter.support.network.hosts import read_host
 from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secret import Secret
+from reyn_jupyter.support.text import meant_clause
 
 if TYPE_CHECKING:
     from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
@@ -120,7 +121,9 @@ def _remote(parts: Parts, name: str) -> tuple[McpServer, ServerSignIn]:
     server = parts.services.mcp.servers().get(name)
     if server is None:
         raise ActionError(
-            f"There is no server {visible(name)}.", "%reyn mcp lists them.", code="server_unknown"
+            f"There is no server {visible(name)}{meant_clause(name, parts.services.mcp.servers()) or '.'}",
+            "%reyn mcp lists them.",
+            code="server_unknown",
         )
     if server.transport != "http":
         raise ActionError(

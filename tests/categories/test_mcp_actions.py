@@ -250,11 +250,14 @@ def test_a_misspelt_server_or_tool_is_answered_with_the_nearest_real_one(make: M
             entry = name.removeprefix("mcp__")
             called = session.invoke_action("mcp__call_tool", {"tool": entry, "tool_args": {"text": "on"}})
             assert f"Did you mean {first.removeprefix('mcp__')}" in str(called.payload["invalid"]), name
-    for tool_name in ("echo", "lab.echo", "lab/echo", "nothing"):
+    for name in ("mcp__clock__now", "mcp__clok__say_it", "clock__now"):
+        suggested = session.invoke_action(name, {}).payload["suggestions"]
+        assert suggested and all(each.startswith("mcp__clock__") for each in suggested), (name, suggested)
+    for tool_name in ("echo", "list_tool", "lab.echo", "lab/echo", "nothing"):
         called = session.invoke_action("mcp__call_tool", {"tool": tool_name, "tool_args": {}})
         message = str(called.payload["invalid"])
-        assert "lab__echo" in message or tool_name == "nothing", tool_name
-        assert "list_tools" not in message and "install" not in message
+        assert "lab__echo" in message or tool_name in ("list_tool", "nothing"), tool_name
+        assert "list_tools" not in message and "call_tool" not in message and "install" not in message
 
 
 # Calls

@@ -53,7 +53,7 @@ from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_l
 from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secret_names import secret_variable
-from reyn_jupyter.support.text import enumerate_words
+from reyn_jupyter.support.text import enumerate_words, meant_clause
 
 if TYPE_CHECKING:
     from reyn_jupyter.support.secrets import Redactor
@@ -210,7 +210,7 @@ class McpServerStore:
         if not there or (scope is not None and scope not in there):
             known = enumerate_words(sorted({name_shown(each) for each in self._all_names()})) or "none"
             raise ActionError(
-                f"There is no server {name_shown(name)}{f' in the {scope} file' if scope else ''}.",
+                f"There is no server {name_shown(name)}{f' in the {scope} file.' if scope else self.meant(name)}",
                 f"There are: {known}.",
                 code="server_unknown",
             )
@@ -225,6 +225,10 @@ class McpServerStore:
         self.servers()
         return DroppedServer(name, chosen, self.place(chosen), forgotten)
 
+    def meant(self, name: str) -> str:
+        """Return the end of a sentence that offers the server with the nearest name, or only the period."""
+        return meant_clause(name, [each.entry.name for each in self.stored()]) or "."
+
     def set_secret(self, name: str, secret: str, value: str) -> str:
         """Keep a secret for a server, and refer to it in its entry where nothing does; return where it is kept.
 
@@ -236,7 +240,9 @@ class McpServerStore:
         )
         if stored is None:
             raise ActionError(
-                f"There is no server {name_shown(name)}.", "%reyn mcp lists them.", code="server_unknown"
+                f"There is no server {name_shown(name)}{self.meant(name)}",
+                "%reyn mcp lists them.",
+                code="server_unknown",
             )
         entry, scope = stored.entry, stored.scope
         refers = EntryReference("stored", secret) in entry.references

@@ -217,7 +217,7 @@ def _secret(session: Session, options: McpOptions) -> Card:
             f"Which secret of {name}?{known}", reyn_line("mcp secret", name, (*missing, "API_KEY")[0])
         )
     if not store.scopes(name):
-        raise ReynError(f"There is no server {name!r}.", "%reyn mcp lists them.")
+        raise ReynError(f"There is no server {name!r}{store.meant(name)}", "%reyn mcp lists them.")
     try:
         value = getpass.getpass(f"{secret} for the MCP server {name}: ")
     except (EOFError, StdinNotImplementedError):

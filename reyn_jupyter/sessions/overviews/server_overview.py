@@ -20,7 +20,7 @@ from reyn_jupyter.sessions.async_session import AsyncSession
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import visible
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import count, meant_clause, shorten
 
 LONGEST = 160  # characters of a cell
 NONE_IN_PANEL = (
@@ -131,7 +131,9 @@ def server_log(parts: Parts, name: str) -> Card:
     known = {state.name: state for state in parts.services.mcp.states()}
     if name not in known:
         raise ActionError(
-            f"There is no server {visible(name)}.", "%reyn mcp lists them.", code="server_unknown"
+            f"There is no server {visible(name)}{meant_clause(name, known) or '.'}",
+            "%reyn mcp lists them.",
+            code="server_unknown",
         )
     lines = tuple(visible(parts.redactor.text(line)) for line in parts.services.mcp.log(name))
     state = known[name]
