@@ -32,40 +32,32 @@ class InvokeOptions(Options):
     ] = None
 
 
-def parse_pairs(words: tuple[str, ...]) -> dict[str, Any]:
-    """Return ``key=value`` words as arguments: texts, and references if a value begins with ``@``."""
-    pairs: dict[str, Any] = {}
-    for word in words:
-        if word.startswith("{"):
-            continue
-        key, value = _pair(word)
-        if key in pairs:
-            raise ReynError(f"{key} is given twice.", "Leave one of the two out.")
-        pairs[key] = value
-    return pairs
+def parse_arguments(words: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments that words are: those in JSON objects, and those of ``key=value``.
 
-
-def json_words(words: tuple[str, ...]) -> dict[str, Any]:
-    """Return the arguments of the words that are JSON objects.
+    The values of ``key=value`` are texts, and references if they begin with ``@``.
 
     Raises:
-        ReynError: A word is not valid JSON, or two words have the same key.
+        ReynError: A word is neither, or a key is given twice.
     """
-    given: dict[str, Any] = {}
+    objects: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for word in words:
-        if not word.startswith("{"):
-            continue
-        try:
-            value = json.loads(word)
-        except (ValueError, RecursionError) as error:
-            raise ReynError(
-                f"The arguments from {word[:40]!r} on are not valid JSON: {error}.",
-                'For example: %reyn invoke file__read {"path": "my notes.txt"}',
-            ) from error
-        if twice := given.keys() & value.keys():
+        given = _json_object(word) if word.startswith("{") else dict([_pair(word)])
+        if twice := given.keys() & (objects.keys() | pairs.keys()):
             raise ReynError(f"{min(twice)} is given twice.", "Leave one of the two out.")
-        given |= value
-    return given
+        (objects if word.startswith("{") else pairs).update(given)
+    return objects, pairs
+
+
+def _json_object(word: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(word))
+    except (ValueError, RecursionError) as error:
+        raise ReynError(
+            f"The arguments from {word[:40]!r} on are not valid JSON: {error}.",
+            'For example: %reyn invoke file__read {"path": "my notes.txt"}',
+        ) from error
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -148,7 +140,7 @@ def _read(action: Action, line: str, forgive: bool) -> str | None:
     """Return the arguments that the verb makes of a line, as `_exact` compares them; None where it cannot read it."""
     try:
         options = parse(InvokeOptions, line.removeprefix("%reyn invoke"))
-        words = parse_pairs(options.arguments)
+        _, words = parse_arguments(options.arguments)
     except ReynError:
         return None
     given = json.loads(options.json_) if options.json_ is not None else {}

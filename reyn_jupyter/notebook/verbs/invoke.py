@@ -10,7 +10,7 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.magic_line import completers
 from reyn_jupyter.notebook.magic_line.corrected_calls import corrected_lines
-from reyn_jupyter.notebook.magic_line.invoke_line import InvokeOptions, convert_words, json_words, parse_pairs
+from reyn_jupyter.notebook.magic_line.invoke_line import InvokeOptions, convert_words, parse_arguments
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.sessions.session import Session
@@ -20,8 +20,8 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given = _from_json(context, options.json_) if options.json_ is not None else {}
     if context.body is not None and context.body.strip():
         given |= _from_body(context.body)
-    given |= json_words(options.arguments)
-    given |= _convert_if_strict(context.session, options.name, parse_pairs(options.arguments))
+    objects, pairs = parse_arguments(options.arguments)
+    given |= objects | _convert_if_strict(context.session, options.name, pairs)
     result = context.session.invoke_action(options.name, given)
     if result.error is not None:
         if (held := context.session.parts.workflows.held_back_action(options.name)) is not None:

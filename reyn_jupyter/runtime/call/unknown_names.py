@@ -1,7 +1,8 @@
-"""Add what a search finds to the answer to an unknown name.
+"""Add what a search by words finds to the answer to an unknown name.
 
-Invariant: only the suggestions change, and they are names on offer. Nothing is run. If the search fails or is slow, the
-answer stays as it was.
+Invariant: the search is the same with and without an embedder, so that a recorded run can be replayed. Only the
+suggestions change, and they are names on offer. Nothing is run. If the search fails or is slow, the answer stays as it
+was.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ async def _found(snapshot: CatalogSnapshot, name: str, services: Services) -> li
         return []
     try:
         async with asyncio.timeout(SEARCH_SECONDS):
-            found = await services.search.find(snapshot, query, SUGGESTIONS)
+            found = await services.search.find(snapshot, query, SUGGESTIONS, by_words=True)
     except Exception:  # noqa: BLE001 - whatever fails in a search, the suggestions stand without it
         return []
     return [] if found.weak else [action.name.text for action, _ in found.hits]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reyn_jupyter.notebook import verbs
-from reyn_jupyter.notebook.magic_line.invoke_line import json_words
+from reyn_jupyter.notebook.magic_line.invoke_line import parse_arguments
 from reyn_jupyter.notebook.magic_line.options import parse, split
 from reyn_jupyter.support.encoding import compact
 from reyn_jupyter.support.reyn_line import reyn_line
@@ -58,7 +58,7 @@ def test_json_on_a_line_needs_no_quotes(arguments: dict[str, Any]) -> None:
     for line in (compact(arguments), json.dumps(arguments)):
         words = split(f"file__read {line} -o result")
         assert words == ["file__read", line, "-o", "result"]
-        assert json_words((line,)) == arguments
+        assert parse_arguments((line,)) == (arguments, {})
 
 
 def test_json_is_one_word_after_a_key_too() -> None:
