@@ -182,6 +182,8 @@ class Operation:
             schema.
         judged_as_called: a call by name is judged as one of the action that it calls: by the rules and approvals for
             that one, and what restricts this one holds besides.
+        alias: another name by which the action is found, without a category; "" if it has none. It must not be the name
+            of a wrapper.
     """
 
     entry: str
@@ -192,6 +194,7 @@ class Operation:
     open_schema: bool = False
     calls: CalledRule = calls_nothing
     judged_as_called: bool = False
+    alias: str = ""
 
 
 @dataclass(frozen=True)

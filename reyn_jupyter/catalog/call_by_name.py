@@ -17,6 +17,8 @@ from reyn_jupyter.catalog.arguments.references import child
 from reyn_jupyter.catalog.dispatch import CatalogError, UnknownActionError
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName, MalformedNameError
 from reyn_jupyter.catalog.resolve import find
+from reyn_jupyter.catalog.suggest import suggest_entries
+from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ def prepare_call(
     try:
         target = find(snapshot, called.name)
     except UnknownActionError as error:
-        return PreparedCall(replace(whole, invalid=[_unknown(error, called, whole.args)]), action)
+        return PreparedCall(replace(whole, invalid=[_unknown(snapshot, error, called, whole.args)]), action)
     return _with_inner(whole, action, target, called.held_by, forgive)
 
 
@@ -149,13 +151,18 @@ def _with_inner(whole: Prepared, action: Action, target: Action, held_by: str, f
     return PreparedCall(Prepared(args, flags, own + told), at_fault, holder)
 
 
-def _unknown(error: UnknownActionError, called: CalledAction, args: Mapping[str, Any]) -> Invalid:
-    """Say that a name within a call leads nowhere; suggestions are in its own form where it is the entry alone."""
+def _unknown(
+    snapshot: CatalogSnapshot, error: UnknownActionError, called: CalledAction, args: Mapping[str, Any]
+) -> Invalid:
+    """Return the error for a name within a call that leads to no action.
+
+    If the name is an entry alone, the suggestions are the nearest live entries of its category, in the same form.
+    """
     suggestions = list(error.payload["suggestions"])
     prefix, _, entry = called.name.partition(SEPARATOR)
     if args.get(called.named_by) == entry:
-        within = [name for name in suggestions if name.startswith(prefix + SEPARATOR)]
-        suggestions = [name.removeprefix(prefix + SEPARATOR) for name in within]
+        within = suggest_entries(snapshot, called.name)
+        suggestions = [clip_line(name.removeprefix(prefix + SEPARATOR), 600) for name in within]
     message = str(error.payload["reason"])
     if suggestions:
         message += f" Did you mean {enumerate_words(suggestions, 'or')}?"

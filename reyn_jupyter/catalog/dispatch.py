@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 NameProblem = Literal["malformed", "unknown", "hidden", "stale", "not_installed"]
+_TAKE_ONE = "Use one of the suggestions exactly as written, or "
 NO_SEPARATOR = "An action name is a category, two underscores and an entry; this text is not of that form."
 
 
@@ -50,6 +51,18 @@ class UnknownActionError(LookupError):
             return self.payload
         return {**self.payload, "reason": f"{self.payload['reason']} {self.hidden}"}
 
+    def suggesting(self, names: Sequence[str]) -> UnknownActionError:
+        """Return the same error with other suggestions."""
+        if not names:
+            return self
+        shown = [clip_line(name, 600) for name in names]
+        hint = str(self.payload["hint"])
+        if not self.payload["suggestions"]:
+            hint = _TAKE_ONE + hint.removeprefix("Use ")
+        return UnknownActionError(
+            self.problem, {**self.payload, "suggestions": shown, "hint": hint}, self.hidden
+        )
+
 
 def unknown_action(
     name: object,
@@ -62,7 +75,7 @@ def unknown_action(
     where = f"category={json.dumps([category], ensure_ascii=False)}" if category else "category=[...]"
     listing = f"list_actions({where})"
     if suggestions:
-        hint = f"Use one of the suggestions exactly as written, or {listing} to discover the correct name."
+        hint = f"{_TAKE_ONE}{listing} to discover the correct name."
     else:
         hint = f"Use {listing} to discover the correct name."
     shown = [clip_line(suggestion, 600) for suggestion in suggestions]

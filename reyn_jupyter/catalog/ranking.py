@@ -24,7 +24,7 @@ SUGGESTIONS = 3
 CUTOFF = 0.4
 LONGEST_QUERY = 100  # characters that are compared; difflib's cost grows with the product of the lengths
 
-_SURE = 0.8  # the score of a name that one or two letters are wrong in: what is far behind it was not meant
+SURE = 0.8  # the score of a name that one or two letters are wrong in: what is far behind it was not meant
 _BEHIND = 0.3
 _SAME_WORDS = 2.0
 _SAME_ENTRY = 1.0
@@ -67,9 +67,18 @@ def rank(text: str, names: Iterable[str], limit: int = SUGGESTIONS) -> list[str]
             found.append((-score, name))
             (heapq.heappush if len(top) < limit else heapq.heappushpop)(top, score)
     nearest = heapq.nsmallest(limit, found)
-    if nearest and -nearest[0][0] >= _SURE:
+    if nearest and -nearest[0][0] >= SURE:
         nearest = [each for each in nearest if each[0] <= nearest[0][0] + _BEHIND]
     return [name for _, name in nearest]
+
+
+def best_score(text: str, names: Iterable[str]) -> float:
+    """Return the highest score of these names, or 0 without names."""
+    query, wanted = text.strip()[:LONGEST_QUERY].casefold(), stems(text.strip())
+    return max(
+        (SequenceMatcher(None, name.casefold(), query).ratio() + _bonus(wanted, name) for name in names),
+        default=0.0,
+    )
 
 
 def _bonus(wanted: frozenset[str], name: str) -> float:

@@ -52,6 +52,8 @@ def find(snapshot: CatalogSnapshot, name: ActionName | str) -> Action:
     elif isinstance(name, str):
         if (exact := snapshot.named(name)) is not None:
             return exact
+        if (second := snapshot.aliases.get(name)) is not None:
+            return second
         try:
             parsed = ActionName.parse(name)
         except MalformedNameError:

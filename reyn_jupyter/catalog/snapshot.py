@@ -98,6 +98,16 @@ class CategorySlice:
         return tuple(action.name.text for action in self.actions)
 
     @cached_property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The names whose entries have two parts (``<server>__<tool>``), by the first part."""
+        found: dict[str, list[str]] = {}
+        for name in self.texts:
+            head, separator, _ = name.partition(SEPARATOR)[2].partition(SEPARATOR)
+            if separator:
+                found.setdefault(head, []).append(name)
+        return MappingProxyType({head: tuple(names) for head, names in found.items()})
+
+    @cached_property
     def joined(self) -> tuple[str, list[int]]:
         """All names in one text without case, each after a line break, and where each begins: for a shortlist."""
         lines = ("\n" + "\n".join(self.texts)).casefold()
@@ -211,6 +221,18 @@ class CatalogSnapshot:
     def visible(self) -> tuple[CategorySlice, ...]:
         """The slices on offer, in the order of qualified names."""
         return tuple(part for part in self.slices.values() if part.visible)
+
+    @cached_property
+    def aliases(self) -> Mapping[str, Action]:
+        """The actions on offer that have a second name, by this name."""
+        return MappingProxyType(
+            {
+                face.alias: part.by_entry[face.entry]
+                for part in self.visible
+                for face in part.category.operations
+                if face.alias
+            }
+        )
 
     @cached_property
     def hidden(self) -> Mapping[str, str]:

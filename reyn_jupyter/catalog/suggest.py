@@ -12,9 +12,11 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.catalog.names import ActionName
-from reyn_jupyter.catalog.ranking import LONGEST_QUERY, SUGGESTIONS, rank, stems
+from reyn_jupyter.catalog.names import SEPARATOR, ActionName
+from reyn_jupyter.catalog.other_names import known_elsewhere, verbs_meant
+from reyn_jupyter.catalog.ranking import LONGEST_QUERY, SUGGESTIONS, SURE, best_score, rank, stems
 from reyn_jupyter.catalog.text_normalization import words
+from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +33,74 @@ _PER_PIECE = 40
 
 
 def suggest(snapshot: CatalogSnapshot, text: str, limit: int = SUGGESTIONS) -> list[str]:
-    """Return the nearest names on offer, static ones and live resources alike, best first."""
-    return list(_ranked(text.strip()[:LONGEST_QUERY], tuple(candidates(snapshot, text)), limit))
+    """Return the nearest names on offer, static ones and live resources alike, best first.
+
+    If the name is one that another agent has for an action here, this action comes first, unless an action has the very
+    words of the name. Of a tool of a server, the nearest tools of the nearest server come first.
+    """
+    query = text.strip()[:LONGEST_QUERY]
+    near = _ranked(query, tuple(candidates(snapshot, text)), limit)
+    wanted = stems(query)
+    if near and wanted in (stems(near[0]), stems(near[0].partition(SEPARATOR)[2])):
+        return list(dict.fromkeys((near[0], *_meant(snapshot, query), *near)))[:limit]
+    return list(dict.fromkeys((*_meant(snapshot, query), *_in_group(snapshot, query, limit), *near)))[:limit]
+
+
+def suggest_entries(snapshot: CatalogSnapshot, text: str, limit: int = SUGGESTIONS) -> list[str]:
+    """Return the nearest live resources of the category that a qualified name is of, best first."""
+    query = text.strip()[:LONGEST_QUERY]
+    part = snapshot.slices.get(query.partition(SEPARATOR)[0])
+    if part is None or not part.visible:
+        return []
+    names = part.texts if len(part) <= COMPARED_WHOLE else _shortlist(part, query)
+    fixed = snapshot.tables.operations
+    entry = stems(query.partition(SEPARATOR)[2])
+    live = tuple(name for name in names if name not in fixed)
+    same = [name for name in live if stems(name.rpartition(SEPARATOR)[2]) == entry]
+    near = _ranked(query, live, limit)
+    return list(dict.fromkeys((*same, *_in_group(snapshot, query, limit), *near)))[:limit]
+
+
+def _in_group(snapshot: CatalogSnapshot, query: str, limit: int) -> list[str]:
+    """Return the nearest names of the nearest group: the tools of the server that is meant.
+
+    The category may be missing: a server and a tool are enough, unless a category has the server's name.
+    """
+    category, _, entry = query.partition(SEPARATOR)
+    part = snapshot.slices.get(category)
+    if part is None:
+        head, tail = category, entry
+        groups = next((each.groups for each in snapshot.visible if head in each.groups), {})
+    else:
+        head, _, tail = entry.partition(SEPARATOR)
+        groups = part.groups if part.visible else {}
+    if not tail:
+        return []
+    group = groups.get(head) or groups.get(nearest(head, groups) or "", ())
+    by_tail = {name.split(SEPARATOR, 2)[2]: name for name in group[:COMPARED_WHOLE]}
+    ranked = rank(tail, by_tail, limit) or list(by_tail)[:limit]
+    return [by_tail[each] for each in ranked]
+
+
+def is_sure(snapshot: CatalogSnapshot, text: str) -> bool:
+    """Return whether suggestions for a name need no search: a name known elsewhere, or a typing mistake."""
+    query = text.strip()[:LONGEST_QUERY]
+    if _meant(snapshot, query) or _in_group(snapshot, query, 1):
+        return True
+    return best_score(query, suggest(snapshot, text, 1)) >= SURE
+
+
+def _meant(snapshot: CatalogSnapshot, query: str) -> list[str]:
+    """Return the actions on offer that a name from elsewhere means."""
+    category, separator, entry = query.partition(SEPARATOR)
+    found = []
+    if separator:
+        found = [f"{category}{SEPARATOR}{meant}" for meant in verbs_meant(entry)]
+    if not separator or category not in snapshot.counts:
+        found += known_elsewhere(query)
+        alias = nearest(query, snapshot.aliases, cutoff=SURE)
+        found += [snapshot.aliases[alias].name.text] if alias else []
+    return [name for name in found if snapshot.named(name) is not None]
 
 
 @lru_cache(512)

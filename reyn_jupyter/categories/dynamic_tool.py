@@ -226,6 +226,7 @@ class _Actions:
                         plan=self._plan_creation,
                         plan_is_slow=True,
                     ),
+                    alias="create_tool",
                 ),
                 Operation(
                     "run",
@@ -242,18 +243,21 @@ class _Actions:
                     ),
                     calls=self._called,
                     judged_as_called=True,
+                    alias="run_dynamic_tool",
                 ),
                 Operation(
                     "list",
                     "List the tools that were made, with their scores and uses.",
                     _LIST,
                     Tool("list_dynamic_tools", self._list, Purity.READ),
+                    alias="list_dynamic_tools",
                 ),
                 Operation(
                     "delete",
                     "Delete a tool that was made; confirm must be true.",
                     _DELETE,
                     Tool("delete_dynamic_tool", self._delete, Purity.WRITE, plan=self._plan_deletion),
+                    alias="delete_dynamic_tool",
                 ),
                 Operation(
                     "reflect",
@@ -261,6 +265,7 @@ class _Actions:
                     "make it.",
                     _REFLECT,
                     Tool("tool_reflection", self._reflect, Purity.READ),
+                    alias="tool_reflection",
                 ),
             ),
             limits=CallLimits(seconds=MOST_MS / 1000 + 60),

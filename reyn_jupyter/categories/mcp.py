@@ -33,6 +33,7 @@ from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.runtime.access.mcp_access import McpAccess, McpTool
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import meant_clause, shorten
 
 CATEGORY = "mcp"
@@ -262,7 +263,7 @@ class ToolDispatch:
         return Arrival(
             lambda: self._access.server_tools(server),
             f"The MCP server {server} is still starting, so its tools are not known yet.",
-            f"Call it again in a while; %reyn mcp log {server} shows what it writes meanwhile.",
+            f"Call it again in a while; {reyn_line('mcp log', server)} shows what it writes meanwhile.",
         )
 
     def purity(self, args: Arguments) -> Purity:
@@ -296,7 +297,7 @@ def server_effects(access: McpAccess, server: str, what: str) -> list[Effect]:
     entry = access.servers().get(server)
     if entry is None:
         raise ActionError(
-            f"There is no MCP server {server!r}{meant_clause(server, access.servers())}.",
+            f"There is no MCP server {server!r}{meant_clause(server, access.servers()) or '.'}",
             "List the servers again.",
             code="server_unknown",
         )

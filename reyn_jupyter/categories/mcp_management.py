@@ -26,6 +26,7 @@ from reyn_jupyter.guard.sandbox import SandboxError, find_sandbox
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.files.state_base import state_base
 from reyn_jupyter.support.programs.program_search import find_program, is_runner
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import enumerate_words, shorten, tells_to_type
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Installation:
                 {
                     "name": name,
                     "description": said.get(name, ""),
-                    "how": told(f"The person hands it over: %reyn mcp secret {entry.name} {name}"),
+                    "how": told(f"The person hands it over: {reyn_line('mcp secret', entry.name, name)}"),
                 }
                 for name in missing
             ]

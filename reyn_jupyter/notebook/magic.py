@@ -25,6 +25,7 @@ from reyn_jupyter.sessions.blob_lookup import BlobNotNamedError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
 from reyn_jupyter.sessions.runs.undo import NothingToUndoError, UndoDeclinedError
 from reyn_jupyter.sessions.trusting import TrustError
+from reyn_jupyter.support.reyn_line import quote_word
 from reyn_jupyter.support.text import shorten
 
 _MODEL_OPTION = re.compile(r"(?:^|\s)(?:-m|--model)(?:\s+|=)([^\s\"']+)")
@@ -120,7 +121,7 @@ def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
         return _find_verb("help"), ""
     if word.startswith("-"):
         named = _MODEL_OPTION.search(line)
-        example = f'%reyn ask -m {shorten(named.group(1), 80) if named else "offline"} "…"'
+        example = f'%reyn ask -m {quote_word(shorten(named.group(1), 80)) if named else "offline"} "…"'
         raise ReynError("A verb comes before its options.", f"For example: {example}")
     if cell is not None and verbs.find(word) is None and verbs.meant(word) is None:
         raise ReynError(

@@ -94,6 +94,8 @@ class ActionSearch(Protocol):
         query: str,
         limit: int = SEARCH_LIMIT,
         categories: Collection[str] | None = None,
+        *,
+        by_words: bool = False,
     ) -> Found: ...
 
 

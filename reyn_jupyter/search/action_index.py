@@ -164,6 +164,8 @@ class ActionEmbeddingIndex:
         query: str,
         limit: int = 10,
         categories: Collection[str] | None = None,
+        *,
+        by_words: bool = False,
     ) -> Found:
         """Return the actions of this snapshot that fit a query best.
 
@@ -171,19 +173,25 @@ class ActionEmbeddingIndex:
             query: what the action should do, or a name.
             limit: actions at most.
             categories: names to stay within; None or empty for all on offer.
+            by_words: rank by words alone: the same at any time and on every machine, and no provider is asked.
         """
         if not len(snapshot):
             return Found(())
-        return await asyncio.to_thread(self._find, snapshot, query, limit, categories)
+        return await asyncio.to_thread(self._find, snapshot, query, limit, categories, by_words)
 
     def _find(
-        self, snapshot: CatalogSnapshot, query: str, limit: int, categories: Collection[str] | None
+        self,
+        snapshot: CatalogSnapshot,
+        query: str,
+        limit: int,
+        categories: Collection[str] | None,
+        by_words: bool,
     ) -> Found:
         query, cut = cut_query(query), cut_note(query)
         embedder = self._in_force.embedder
         coverage = self._covering.bring(snapshot, self._in_force.key)
         index = self._covering.index(coverage, embedder, final=self._building is None)
-        meaning, note = coverage.indexed > 0, self._lack(coverage)
+        meaning, note = coverage.indexed > 0 and not by_words, self._lack(coverage)
         if meaning and runs(query):  # what has no word is not found by meaning
             meaning, unread = self._embeds(index, query, embedder)
             note = unread or note

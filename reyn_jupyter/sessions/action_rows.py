@@ -11,6 +11,7 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.support.reyn_line import quote_word, reyn_line
 
 PERMISSION = {"allow": "allowed", "ask": "asks", "deny": "denied"}
 EXAMPLE = {"string": "…", "integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
@@ -72,8 +73,8 @@ def invoke_line(action: Action) -> str:
     """Return a ready ``%reyn invoke`` line with the required arguments to fill in."""
     properties = action.input_schema.get("properties", {})
     required = action.input_schema.get("required", ())
-    given = [f"{name}={_example(properties.get(name, {}))}" for name in required]
-    return " ".join([f"%reyn invoke {_word(str(action.name))}", *given])
+    given = [f"{quote_word(name)}={quote_word(_example(properties.get(name, {})))}" for name in required]
+    return " ".join([reyn_line("invoke", str(action.name)), *given])
 
 
 def _example(schema: dict[str, Any]) -> str:
@@ -81,13 +82,9 @@ def _example(schema: dict[str, Any]) -> str:
         return "@variable"
     for key in ("default", "const"):
         if key in schema:
-            return _word(json.dumps(schema[key]) if not isinstance(schema[key], str) else schema[key])
+            return json.dumps(schema[key]) if not isinstance(schema[key], str) else schema[key]
     if schema.get("enum"):
-        return _word(str(schema["enum"][0]))
+        return str(schema["enum"][0])
     kind = schema.get("type")
     value = EXAMPLE.get(kind[0] if isinstance(kind, list) else str(kind), "…")
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _word(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False) if any(c.isspace() or c in "'\"" for c in text) else text

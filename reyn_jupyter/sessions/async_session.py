@@ -24,6 +24,7 @@ from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.unknown_names import needs_search, with_found
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
@@ -92,6 +93,8 @@ class AsyncSession:
             except UnknownActionError as error:
                 if (held := parts.workflows.held_back_action(str(name))) is not None:
                     return ActionCard(parts.redactor.value({"error": held.message, "hint": held.hint}))
+                if needs_search(error, snapshot, name, parts.services):
+                    error = await with_found(error, snapshot, name, parts.services)
                 return ActionCard(parts.redactor.value(error.payload_for_person))
             payload = describe_action(snapshot, action.name, answer_bytes=parts.settings.outputs.answer_bytes)
             return ActionCard(

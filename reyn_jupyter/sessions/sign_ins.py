@@ -16,8 +16,10 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.network.hosts import read_host
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secret import Secret
+from reyn_jupyter.support.text import meant_clause
 
 if TYPE_CHECKING:
     from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
@@ -83,7 +85,7 @@ def sign_in(
         except login.SignInError as error:
             raise ActionError(
                 f"The sign-in to {name} came to nothing: {parts.redactor.text(str(error))}.",
-                f"%reyn mcp login {name} tries again.",
+                f"{reyn_line('mcp login', name)} tries again.",
                 code="sign_in_failed",
             ) from None
         parts.catalog.push("mcp")
@@ -119,12 +121,14 @@ def _remote(parts: Parts, name: str) -> tuple[McpServer, ServerSignIn]:
     server = parts.services.mcp.servers().get(name)
     if server is None:
         raise ActionError(
-            f"There is no server {visible(name)}.", "%reyn mcp lists them.", code="server_unknown"
+            f"There is no server {visible(name)}{meant_clause(name, parts.services.mcp.servers()) or '.'}",
+            "%reyn mcp lists them.",
+            code="server_unknown",
         )
     if server.transport != "http":
         raise ActionError(
             f"{name} is a program of this machine: there is nothing to sign in to.",
-            f"%reyn mcp secret {name} hands it a key.",
+            f"{reyn_line('mcp secret', name)} hands it a key.",
             code="sign_in_failed",
         )
     if parts.sign_in is None:
@@ -151,7 +155,7 @@ class _Prompt:
             "address from it."
             if self._paste
             else "Waiting for the browser; interrupt to stop. Where it runs on another computer than the kernel: "
-            f"%reyn mcp login {self._name} --paste"
+            f"{reyn_line('mcp login', self._name, paste=True)}"
         )
         text = f"Sign in to {self._name} ({self._server}) at {page.host}:\n{page.address}{may}\n{then}\n"
 

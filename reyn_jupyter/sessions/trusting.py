@@ -31,6 +31,7 @@ from reyn_jupyter.runtime.questions.question_detail import MASKED, question_deta
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.overviews.server_overview import describe_server
 from reyn_jupyter.sessions.result_objects import Card
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import printable, printable_path
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.text import count, did_you_mean, enumerate_words, nearest_names, shorten
@@ -149,7 +150,7 @@ def _card(workspace: Fact, trusted: list[str], left: list[tuple[Waiting, str]], 
     if len(left) > _MOST_NAMED:
         facts.append(("and", f"{count(len(left) - _MOST_NAMED, 'more thing')} not trusted"))
     lines = tuple(
-        f"%reyn trust {_word(each.name)} --hash {each.sha256}"
+        printable_path(reyn_line("trust", each.name, hash=each.sha256))
         for each, why in left[:_MOST_NAMED]
         if why in (_NOBODY, _TOO_LARGE)
     )
@@ -162,11 +163,6 @@ def _card(workspace: Fact, trusted: list[str], left: list[tuple[Waiting, str]], 
         sections,
         data={"hashes": hashes},
     )
-
-
-def _word(name: str) -> str:
-    """Return a name as a word of a line after ``%reyn``."""
-    return printable_path(f'"{name}"' if " " in name else name)
 
 
 def _named(waiting: Iterator[Waiting], name: str | None) -> Iterator[Waiting]:

@@ -233,6 +233,33 @@ def test_a_tool_that_a_running_server_does_not_have_is_unknown_at_once(make: Mak
     assert "Unknown action" in str(unknown.error) and unknown.payload["suggestions"][0] == "mcp__lab__echo"
 
 
+def test_a_misspelt_server_or_tool_is_answered_with_the_nearest_real_one(make: Make) -> None:
+    session = make(program(), program("clock"))
+    for name, first in {
+        "mcp__lab__ecco": "mcp__lab__echo",
+        "mcp__labb__echo": "mcp__lab__echo",
+        "mcp__clok__echo": "mcp__clock__echo",
+        "mcp__clok__ecco": "mcp__clock__echo",
+        "lab__echo": "mcp__lab__echo",
+        "clock__ecco": "mcp__clock__echo",
+        "mcp_lab_echo": "mcp__lab__echo",
+        "lab.echo": "mcp__lab__echo",
+    }.items():
+        assert session.invoke_action(name, {"text": "on"}).payload["suggestions"][0] == first, name
+        if name.startswith("mcp__"):
+            entry = name.removeprefix("mcp__")
+            called = session.invoke_action("mcp__call_tool", {"tool": entry, "tool_args": {"text": "on"}})
+            assert f"Did you mean {first.removeprefix('mcp__')}" in str(called.payload["invalid"]), name
+    for name in ("mcp__clock__now", "mcp__clok__say_it", "clock__now"):
+        suggested = session.invoke_action(name, {}).payload["suggestions"]
+        assert suggested and all(each.startswith("mcp__clock__") for each in suggested), (name, suggested)
+    for tool_name in ("echo", "list_tool", "lab.echo", "lab/echo", "nothing"):
+        called = session.invoke_action("mcp__call_tool", {"tool": tool_name, "tool_args": {}})
+        message = str(called.payload["invalid"])
+        assert "lab__echo" in message or tool_name in ("list_tool", "nothing"), tool_name
+        assert "list_tools" not in message and "call_tool" not in message and "install" not in message
+
+
 # Calls
 
 

@@ -31,6 +31,7 @@ from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.live_catalog.backoff import Backoff
 from reyn_jupyter.runtime.services import Spawn, ToolContext
 from reyn_jupyter.support.network.hosts import Host
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 
@@ -167,7 +168,7 @@ class ServerConnection:
             return "blocked", blocked
         if self._unsigned_at is not None and self._sign_in is not None:
             if self._unsigned_at == self._sign_in.stamp():
-                return "needs sign-in", f"Sign in: %reyn mcp login {self.server.name}"
+                return "needs sign-in", f"Sign in: {reyn_line('mcp login', self.server.name)}"
             self._unsigned_at = self._failure = None
         if self._life is not None:
             return ("ready", None) if _is_open(self._life) else ("starting", None)
@@ -195,7 +196,7 @@ class ServerConnection:
         if phase == "waiting":
             raise ActionError(
                 f"The MCP server {name} is not available: {reason}.",
-                f"It is tried again later; %reyn mcp log {name} shows what it wrote.",
+                f"It is tried again later; {reyn_line('mcp log', name)} shows what it wrote.",
                 code="server_unavailable",
             )
         life = self._life
@@ -284,7 +285,7 @@ class ServerConnection:
                 if self._unsigned_at is not None
                 else ActionError(
                     f"The MCP server {self.server.name} could not be started: {reason}.",
-                    f"%reyn mcp log {self.server.name} shows what it wrote.",
+                    f"{reyn_line('mcp log', self.server.name)} shows what it wrote.",
                     code="server_unavailable",
                 )
             )
@@ -487,7 +488,7 @@ class ServerConnection:
         )
         return ActionError(
             f"The MCP server {self.server.name} went away{known}: {reason}.",
-            f"{hint}%reyn mcp log {self.server.name} shows what it wrote.",
+            f"{hint}{reyn_line('mcp log', self.server.name)} shows what it wrote.",
             code="server_died",
         )
 
@@ -507,7 +508,7 @@ class ServerConnection:
         name = self.server.name
         return ActionError(
             f"The MCP server {name} needs the person to sign in.",
-            f"Tell the person so: only they can, and no call does it. %reyn mcp login {name}",
+            f"Tell the person so: only they can, and no call does it. {reyn_line('mcp login', name)}",
             code="sign_in_needed",
         )
 
@@ -518,14 +519,14 @@ class ServerConnection:
         if error.code == NEEDS_SCOPE:
             return ActionError(
                 f"The MCP server {name} asks for more rights than the person gave.",
-                f"Tell the person so: only they can give them. %reyn mcp login {name}",
+                f"Tell the person so: only they can give them. {reyn_line('mcp login', name)}",
                 code="sign_in_needed",
             )
         if error.code == NOT_RENEWED:
             said = shorten(visible(self._links.mask(str(error.message))), LONGEST_REASON)
             return ActionError(
                 f"The sign-in to the MCP server {name} could not be renewed: {said}.",
-                f"Try again later; %reyn mcp login {name} signs in anew.",
+                f"Try again later; {reyn_line('mcp login', name)} signs in anew.",
                 code="server_unavailable",
             )
         said = shorten(visible(self._links.mask(str(error.message))), LONGEST_REASON)

@@ -109,7 +109,7 @@ class McpConnections:
         tool = self.tool(entry)
         if tool is None:
             raise ActionError(
-                f"No MCP server has a tool {entry!r} now{meant_clause(entry, self._tools)}.",
+                f"No MCP server has a tool {entry!r} now{meant_clause(entry, self._tools) or '.'}",
                 "List the tools of the server again.",
                 code="tool_unknown",
             )
@@ -144,7 +144,7 @@ class McpConnections:
         if found is None:
             there = sorted(self._connections)
             raise ActionError(
-                f"There is no MCP server {name!r}{meant_clause(name, there)}.",
+                f"There is no MCP server {name!r}{meant_clause(name, there) or '.'}",
                 f"There are: {', '.join(there)}." if there else "None is configured: %reyn mcp shows how.",
                 code="server_unknown",
             )

@@ -30,6 +30,7 @@ from reyn_jupyter.support.programs.program_search import (
     is_runner,
     program_environment,
 )
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.secret import Secret
 
 LIMITS = SandboxLimits(
@@ -124,7 +125,7 @@ class ServerPrograms:
         if is_runner(server.command) and untrusted_folder(cwd) is not None:
             raise CannotStartError(
                 f'{server.command} would look for code in {cwd}, which is not trusted; leave "cwd" out, or write the '
-                f"entry into the workspace's own file (%reyn mcp add {server.name} --scope workspace -- …)"
+                f"entry into the workspace's own file ({reyn_line('mcp add', server.name, scope='workspace')} -- …)"
             )
         return cwd
 

@@ -50,9 +50,10 @@ from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.runtime.access.mcp_admin import DroppedServer, McpScope
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_lock
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secret_names import secret_variable
-from reyn_jupyter.support.text import enumerate_words
+from reyn_jupyter.support.text import enumerate_words, meant_clause
 
 if TYPE_CHECKING:
     from reyn_jupyter.support.secrets import Redactor
@@ -192,7 +193,7 @@ class McpServerStore:
         if taken:
             raise ActionError(
                 f"There is a server {name} already, in {self.place(taken[0])}.",
-                f"Take another name, or drop it first: %reyn mcp drop {name}",
+                f"Take another name, or drop it first: {reyn_line('mcp drop', name)}",
                 code="server_exists",
             )
         self._forget_approvals(name)
@@ -209,7 +210,7 @@ class McpServerStore:
         if not there or (scope is not None and scope not in there):
             known = enumerate_words(sorted({name_shown(each) for each in self._all_names()})) or "none"
             raise ActionError(
-                f"There is no server {name_shown(name)}{f' in the {scope} file' if scope else ''}.",
+                f"There is no server {name_shown(name)}{f' in the {scope} file.' if scope else self.meant(name)}",
                 f"There are: {known}.",
                 code="server_unknown",
             )
@@ -224,6 +225,10 @@ class McpServerStore:
         self.servers()
         return DroppedServer(name, chosen, self.place(chosen), forgotten)
 
+    def meant(self, name: str) -> str:
+        """Return the end of a sentence that offers the server with the nearest name, or only the period."""
+        return meant_clause(name, [each.entry.name for each in self.stored()]) or "."
+
     def set_secret(self, name: str, secret: str, value: str) -> str:
         """Keep a secret for a server, and refer to it in its entry where nothing does; return where it is kept.
 
@@ -235,7 +240,9 @@ class McpServerStore:
         )
         if stored is None:
             raise ActionError(
-                f"There is no server {name_shown(name)}.", "%reyn mcp lists them.", code="server_unknown"
+                f"There is no server {name_shown(name)}{self.meant(name)}",
+                "%reyn mcp lists them.",
+                code="server_unknown",
             )
         entry, scope = stored.entry, stored.scope
         refers = EntryReference("stored", secret) in entry.references
@@ -382,7 +389,7 @@ class McpServerStore:
             return None
         return (
             f"It runs what lies in the workspace ({code}), which is not trusted: %reyn trust, or write the entry into "
-            f"the workspace's own file (%reyn mcp add {entry.name} --scope workspace -- …)."
+            f"the workspace's own file ({reyn_line('mcp add', entry.name, scope='workspace')} -- …)."
         )
 
     def _relative_path_problem(self, entry: ServerEntry) -> str | None:
@@ -506,7 +513,7 @@ def _blocked(entry: ServerEntry, needs: tuple[str, ...]) -> str | None:
     first = next((name for name in needs if name in stored), None)
     if first is None:
         return f"It needs {enumerate_words(needs)} in the environment of the kernel: %env {needs[0]}=…"
-    return f"It needs {enumerate_words(needs)}: %reyn mcp secret {entry.name} {first}"
+    return f"It needs {enumerate_words(needs)}: {reyn_line('mcp secret', entry.name, first)}"
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

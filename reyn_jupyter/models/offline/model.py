@@ -38,6 +38,7 @@ from reyn_jupyter.models.offline.skills import (
 from reyn_jupyter.models.offline.skills import files as search
 from reyn_jupyter.models.offline.skills.files import ABLE
 from reyn_jupyter.models.offline.transcript import KnownAction, TranscriptCall, transcribe
+from reyn_jupyter.support.reyn_line import quote_word, reyn_line
 
 NEAREST = 3
 _OFFER = re.compile(
@@ -125,10 +126,9 @@ def nearest(actions: list[KnownAction]) -> str:
 
 
 def _invoke_line(action: KnownAction) -> str:
-    name = action.name if re.fullmatch(r"[\w.-]+", action.name) else f'"{action.name}"'
     keys = action.required or tuple(action.parameters)[:1]
-    given = " ".join(f"{key}={'0' if _numeric(action, key) else '…'}" for key in keys)
-    return f"%reyn invoke {name} {given}".rstrip()
+    given = " ".join(f"{quote_word(key)}={'0' if _numeric(action, key) else '…'}" for key in keys)
+    return f"{reyn_line('invoke', action.name)} {given}".rstrip()
 
 
 def _numeric(action: KnownAction, key: str) -> bool:

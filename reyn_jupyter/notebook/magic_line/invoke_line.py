@@ -16,16 +16,15 @@ from pydantic import Field
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest, parse, quote
+from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional, Rest, parse
+from reyn_jupyter.support.reyn_line import quote_word
 
-# A word that needs no quotes; IPython reads a "?" at the end of a line as help.
-_BARE = re.compile(r"[\w./:,@%+=*-]+", re.ASCII)
 _KEY = re.compile(r"[^\W\d][\w.-]*")
 
 
 class InvokeOptions(Options):
     name: Annotated[str, Positional()]
-    arguments: Annotated[tuple[str, ...], Rest("key=value")] = ()
+    arguments: Annotated[tuple[str, ...], Rest("key=value|{…}")] = ()
     json_: Annotated[
         str | None,
         Option(takes="'{…}'|@var|@file.json"),
@@ -33,15 +32,32 @@ class InvokeOptions(Options):
     ] = None
 
 
-def parse_pairs(words: tuple[str, ...]) -> dict[str, Any]:
-    """Return ``key=value`` words as arguments: texts, and references where a value begins with ``@``."""
+def parse_arguments(words: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments that words are: those in JSON objects, and those of ``key=value``.
+
+    The values of ``key=value`` are texts, and references if they begin with ``@``.
+
+    Raises:
+        ReynError: A word is neither, or a key is given twice.
+    """
+    objects: dict[str, Any] = {}
     pairs: dict[str, Any] = {}
     for word in words:
-        key, value = _pair(word)
-        if key in pairs:
-            raise ReynError(f"{key} is given twice.", "Leave one of the two out.")
-        pairs[key] = value
-    return pairs
+        given = _json_object(word) if word.startswith("{") else dict([_pair(word)])
+        if twice := given.keys() & (objects.keys() | pairs.keys()):
+            raise ReynError(f"{min(twice)} is given twice.", "Leave one of the two out.")
+        (objects if word.startswith("{") else pairs).update(given)
+    return objects, pairs
+
+
+def _json_object(word: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(word))
+    except (ValueError, RecursionError) as error:
+        raise ReynError(
+            f"The arguments from {word[:40]!r} on are not valid JSON: {error}.",
+            'For example: %reyn invoke file__read {"path": "my notes.txt"}',
+        ) from error
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -120,20 +136,11 @@ def _json(value: object) -> str:
     )
 
 
-def quote_word(text: str) -> str:
-    r"""Return a text as one word of a `%reyn` line, in quotes where it needs them.
-
-    >>> print(quote_word("README.md"), quote_word("two words"), quote_word('6" of it\'s'))
-    README.md 'two words' "6\" of it's"
-    """
-    return text if _BARE.fullmatch(text) else quote(text)
-
-
 def _read(action: Action, line: str, forgive: bool) -> str | None:
     """Return the arguments that the verb makes of a line, as `_exact` compares them; None where it cannot read it."""
     try:
         options = parse(InvokeOptions, line.removeprefix("%reyn invoke"))
-        words = parse_pairs(options.arguments)
+        _, words = parse_arguments(options.arguments)
     except ReynError:
         return None
     given = json.loads(options.json_) if options.json_ is not None else {}

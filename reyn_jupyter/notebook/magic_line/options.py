@@ -5,11 +5,12 @@ left, everything else is ``--name value`` (``--flag`` for booleans), with the sh
 
 Invariants: white space parts words, quotes of either kind hold them together. A backslash is an ordinary character, but
 for one place: between double quotes it makes a quote or a backslash after it an ordinary character. An option
-that takes one value is given once.
+that takes one value is given once. JSON (an object or an array, also after ``key=``) is one word as it stands.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args, get_origin
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.support.reyn_line import quote as quote  # the inverse of `split`
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 
@@ -58,6 +60,8 @@ SHORT = {"-o": "output", "-h": "help"}
 _SPACE = " \t\r\n"
 _WORD = re.compile(rf"""(?:[^{_SPACE}"']|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
 _QUOTED = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'""", re.DOTALL)
+_JSON_BEGIN = re.compile(rf"""(?:[^{_SPACE}"'=]+=)?(?=[\[{{])""")
+_JSON = json.JSONDecoder()
 _ESCAPED = re.compile(r"""\\(["\\])""")
 _WRONG = {
     "int_parsing": "it must be a whole number",
@@ -84,6 +88,8 @@ class _Words:
 def split(text: str) -> list[str]:
     r"""Return the words of a line; nothing in them is expanded.
 
+    >>> split('file__read {"path": "a b.txt"}')
+    ['file__read', '{"path": "a b.txt"}']
     >>> split(r'''path=C:\new content="say \"hi\"" 'a "b"' ''')
     ['path=C:\\new', 'content=say "hi"', 'a "b"']
     """
@@ -93,15 +99,6 @@ def split(text: str) -> list[str]:
         word, rest = _first_word(rest)
         words.append(word)
     return words
-
-
-def quote(text: str) -> str:
-    r"""Return a text between quotes, as one word of a line: what `split` reads back.
-
-    >>> print(quote('say "hi"'), quote(r"it's C:\new"))
-    'say "hi"' "it's C:\\new"
-    """
-    return f"'{text}'" if "'" not in text else '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
 def parse(model: type[OptionsType], text: str) -> OptionsType:
@@ -292,11 +289,25 @@ def _spelled(name: str, info: FieldInfo) -> str:
 def _first_word(text: str) -> tuple[str, str]:
     """Return the first word of a text, quotes respected, and the rest as it stands."""
     text = text.lstrip(_SPACE)
+    if end := _json_end(text):
+        return text[:end], text[end:].lstrip(_SPACE)
     found = _WORD.match(text)
     end = found.end() if found else 0
     if text[end : end + 1] in ("'", '"'):
         raise ReynError("A quote is not closed.", "Close it, or put the other kind around it.")
     return _QUOTED.sub(_within_quotes, text[:end]), text[end:].lstrip(_SPACE)
+
+
+def _json_end(text: str) -> int:
+    """Return where the JSON ends that a text begins with, or 0 if its first word is not JSON alone."""
+    begin = _JSON_BEGIN.match(text)
+    if begin is None:
+        return 0
+    try:
+        _, end = _JSON.raw_decode(text, begin.end())
+    except (ValueError, RecursionError):
+        return 0
+    return end if text[end : end + 1] in ("", *_SPACE) else 0
 
 
 def _within_quotes(quoted: re.Match[str]) -> str:

@@ -36,6 +36,7 @@ from reyn_jupyter.notebook.render.tree_view import kind_of, members_tree, tree
 from reyn_jupyter.notebook.render.value_text import Look, is_a, type_name
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.execution.workflow_run import PARTLY_DONE, undone_part
 
@@ -141,7 +142,7 @@ def inspection_view(inspection: Inspection, look: Look) -> View:
         blob = inspection.blob.id if inspection.blob is not None else "ID"
         blocks = (
             *blocks,
-            Commands((f"%reyn inspect {blob} {look.line(trailer['next'], 200)}",), "Next part"),
+            Commands((reyn_line("inspect", blob, look.line(trailer["next"], 200)),), "Next part"),
         )
     return View("inspection", selector, (), facts, blocks, "inspection.text")
 
@@ -277,7 +278,7 @@ def _array(blob: Blob, look: Look) -> tuple[Block, ...]:
 
 
 def _next(blob: Blob, selector: str) -> tuple[Block, ...]:
-    return (Commands((f"%reyn inspect {blob.id} {selector}",), "Next part"),) if selector else ()
+    return (Commands((reyn_line("inspect", blob.id, selector),), "Next part"),) if selector else ()
 
 
 def preview(value: object, look: Look, knob: str) -> tuple[Block, ...]:

@@ -10,7 +10,6 @@ other address is.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from reyn_jupyter.notebook.render.blocks import (
 )
 from reyn_jupyter.notebook.render.problems import hint, names, problem
 from reyn_jupyter.notebook.render.value_text import Look, integer
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def _next(table: ActionTable, look: Look) -> str:
     # Only a listing narrowed by category carries schemas; its counts are then those of the categories asked for.
     words = [look.line(name, 60) for name in table.payload.get("categories") or ()] if whole else []
     if table.query:
-        words += ["--filter", shlex.quote(look.line(table.query, 120))]
-    return " ".join(["%reyn list", *words, f"--offset {offset}"])
+        return reyn_line("list", *words, filter=look.line(table.query, 120), offset=str(offset))
+    return reyn_line("list", *words, offset=str(offset))
 
 
 def _hidden(table: ActionTable, look: Look) -> tuple[Notice, ...]:

@@ -27,6 +27,7 @@ from reyn_jupyter.notebook.render.blocks import (
 )
 from reyn_jupyter.notebook.render.graph_picture import GraphNode, graph_picture
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import count
 from reyn_jupyter.workflows.planning.plan import layers, to_mermaid
 from reyn_jupyter.workflows.planning.router import CONTEXT, UNUSED
@@ -144,7 +145,7 @@ def gap_blocks(gaps: Sequence[Gap], look: Look) -> list[Block]:
     )
     more = f"… and {len(gaps) - _MOST_GAPS} more: plan.gaps" if len(gaps) > _MOST_GAPS else ""
     named = dict.fromkeys(name for gap in gaps if is_capability(name := gap.missing_capability))
-    lines = tuple(f"%reyn scaffold {name}" for name in list(named)[:3])
+    lines = tuple(reyn_line("scaffold", name) for name in list(named)[:3])
     blocks: list[Block] = [
         Section("Gaps: nothing runs until they are closed", (Grid("", columns, rows, more),))
     ]

@@ -15,6 +15,7 @@ from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.sessions.overviews.corpora_overview import CorpusActionError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.reyn_line import quote_word
 
 KEPT = "What was indexed is kept; %reyn corpora index {name} goes on from there."
 
@@ -68,7 +69,7 @@ def _index(context: Context, name: str, words: list[str], about: str | None) -> 
             )
         )
     except Interrupted as interrupted:
-        raise ReynInterrupt(interrupted.why or "Interrupted.", KEPT.format(name=name)) from None
+        raise ReynInterrupt(interrupted.why or "Interrupted.", KEPT.format(name=quote_word(name))) from None
     finally:
         place.end()
 

@@ -10,7 +10,7 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.magic_line import completers
 from reyn_jupyter.notebook.magic_line.corrected_calls import corrected_lines
-from reyn_jupyter.notebook.magic_line.invoke_line import InvokeOptions, convert_words, parse_pairs
+from reyn_jupyter.notebook.magic_line.invoke_line import InvokeOptions, convert_words, parse_arguments
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.sessions.session import Session
@@ -20,7 +20,8 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given = _from_json(context, options.json_) if options.json_ is not None else {}
     if context.body is not None and context.body.strip():
         given |= _from_body(context.body)
-    given |= _convert_if_strict(context.session, options.name, parse_pairs(options.arguments))
+    objects, pairs = parse_arguments(options.arguments)
+    given |= objects | _convert_if_strict(context.session, options.name, pairs)
     result = context.session.invoke_action(options.name, given)
     if result.error is not None:
         if (held := context.session.parts.workflows.held_back_action(options.name)) is not None:
@@ -55,7 +56,7 @@ def _from_json(context: Context, text: str) -> dict[str, Any]:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ReynError(
-            f"{where} is not valid JSON: {error}.", "Put it in single quotes: --json '{\"key\": 1}'"
+            f"{where} is not valid JSON: {error}.", 'For example: %reyn invoke NAME {"key": 1}'
         ) from error
     return _object(value, where)
 
@@ -67,7 +68,8 @@ def _file(name: str) -> str:
         if isinstance(error, UnicodeDecodeError):
             raise ReynError(f"@{name} is no UTF-8 text.") from error
         raise ReynError(
-            f"@{name} is neither a variable nor a file.", "Or give the JSON itself: --json '{\"key\": 1}'"
+            f"@{name} is neither a variable nor a file.",
+            'Or give the JSON itself: %reyn invoke NAME {"key": 1}',
         ) from error
     except OSError as error:
         raise ReynError(f"@{name} cannot be read: {error.strerror or error}.") from error
@@ -108,7 +110,7 @@ VERB = Verb(
     InvokeOptions,
     (
         "%reyn invoke file__read path=README.md",
-        '%reyn invoke table__query --json \'{"sql": "SELECT 1 AS one"}\'',
+        '%reyn invoke table__query {"sql": "SELECT 1 AS one"}',
         "%reyn invoke function__discount price=10 df=@orders",
     ),
     takes_body=True,

@@ -20,6 +20,7 @@ from reyn_jupyter.sessions import sign_ins
 from reyn_jupyter.sessions.overviews import server_overview
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import nearest_names
 
 WORDS = (
@@ -97,18 +98,19 @@ def run(context: Context, options: McpOptions) -> Table | Card:
 
 
 def _unknown(session: Session, options: McpOptions) -> ReynError:
-    word, rest = options.what, "".join(f" {each}" for each in (options.name, *options.words) if each)
+    word = options.what
+    rest = [each for each in (options.name, *options.words) if each]
     if word in {str(row["server"]) for row in session.mcp.rows}:
-        return ReynError(f"{word} is a server; say what to do with it.", f"%reyn mcp log {word}")
+        return ReynError(f"{word} is a server; say what to do with it.", reyn_line("mcp log", word))
     if word in ("tools", "describe", "show"):
         return ReynError(
             "The tools of servers are actions like any other.",
-            f"%reyn list mcp --filter {options.name or 'WORD'}",
+            reyn_line("list", "mcp", filter=options.name or "WORD"),
         )
     meant = _MEANT.get(word) or next(iter(nearest_names(word, WORDS, 1)), None)
     return ReynError(
         f"{word!r} is not one of {', '.join(WORDS)}.",
-        f"Did you mean %reyn mcp {meant}{rest}?" if meant else "",
+        f"Did you mean {reyn_line(f'mcp {meant}', *rest)}?" if meant else "",
     )
 
 
@@ -120,14 +122,14 @@ def _add(session: Session, options: McpOptions) -> Table:
     name = _named(options, "%reyn mcp add time -- uvx mcp-server-time")
     if _ADDRESS.fullmatch(name):
         raise ReynError(
-            "A server has a name of its own beside its address.", f"%reyn mcp add NAME --url {name}"
+            "A server has a name of its own beside its address.", reyn_line("mcp add", "NAME", url=name)
         )
     if options.url is None and len(options.words) == 1 and _ADDRESS.fullmatch(options.words[0]):
         options = options.model_copy(update={"url": options.words[0], "words": ()})
     if bool(options.words) == (options.url is not None):
         raise ReynError(
             "Say what the server is: either a command after --, or --url.",
-            f"%reyn mcp add {name} -- uvx mcp-server-time",
+            f"{reyn_line('mcp add', name)} -- uvx mcp-server-time",
         )
     entry: dict[str, Any]
     if options.url is not None:
@@ -143,9 +145,10 @@ def _add(session: Session, options: McpOptions) -> Table:
     if secret is not None:
         raise ReynError(
             f"{secret} is named like a secret, and a line of a notebook is saved.",
-            f"Add the server without it, then: %reyn mcp secret {name} {secret.replace('-', '_')}"
+            f"Add the server without it, then: {reyn_line('mcp secret', name, secret.replace('-', '_'))}"
             if options.url is None
-            else f'Write --header "{secret}: Bearer ${{input:API_KEY}}", then: %reyn mcp secret {name} API_KEY',
+            else f'Write --header "{secret}: Bearer ${{input:API_KEY}}", '
+            f"then: {reyn_line('mcp secret', name, 'API_KEY')}",
         )
     given = {
         key: [each.strip() for each in text.split(",") if each.strip()]
@@ -211,10 +214,10 @@ def _secret(session: Session, options: McpOptions) -> Card:
     if secret is None:
         known = f" It needs {', '.join(missing)}." if missing else ""
         raise ReynError(
-            f"Which secret of {name}?{known}", f"%reyn mcp secret {name} {(*missing, 'API_KEY')[0]}"
+            f"Which secret of {name}?{known}", reyn_line("mcp secret", name, (*missing, "API_KEY")[0])
         )
     if not store.scopes(name):
-        raise ReynError(f"There is no server {name!r}.", "%reyn mcp lists them.")
+        raise ReynError(f"There is no server {name!r}{store.meant(name)}", "%reyn mcp lists them.")
     try:
         value = getpass.getpass(f"{secret} for the MCP server {name}: ")
     except (EOFError, StdinNotImplementedError):

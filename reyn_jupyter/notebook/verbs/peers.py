@@ -10,6 +10,7 @@ from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.overviews.peer_overview import PeerNotFoundError
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.reyn_line import reyn_line
 
 
 class PeersOptions(Options):
@@ -24,7 +25,7 @@ def run(context: Context, options: PeersOptions) -> Table | Card:
     if options.what != "forget":
         raise ReynError(
             f"{options.what!r} is not one of list, forget.",
-            f'A peer is asked like any action: %reyn invoke agent.peer__{options.what} request="…"'
+            f'A peer is asked like any action: {reyn_line("invoke", f"agent.peer__{options.what}")} request="…"'
             if options.what in session.parts.settings.peers
             else "",
         )

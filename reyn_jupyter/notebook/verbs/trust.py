@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import Field
+
 from reyn_jupyter.notebook.magic_line.options import Option, Options, Positional
 from reyn_jupyter.notebook.magic_line.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Card
@@ -11,7 +13,11 @@ from reyn_jupyter.sessions.result_objects import Card
 
 class TrustOptions(Options):
     name: Annotated[str | None, Positional("NAME")] = None
-    hash: Annotated[str | None, Option(takes="SHA256")] = None
+    hash: Annotated[
+        str | None,
+        Option(takes="SHA256"),
+        Field(description="trust without a question what has this hash, as a question or a card showed it"),
+    ] = None
 
 
 def run(context: Context, options: TrustOptions) -> Card:

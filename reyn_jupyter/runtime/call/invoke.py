@@ -243,13 +243,22 @@ class Invoker:
         run.see(await self._refresh())
 
     def answering(
-        self, call: ActionCall, run: Run, look: Callable[[], Awaitable[ImmediateAnswer]]
+        self,
+        call: ActionCall,
+        run: Run,
+        look: Callable[[], Awaitable[ImmediateAnswer]],
+        problem: Problem | None = None,
     ) -> PlannedCall:
-        """Return a call whose wrapper has to wait for its answer (`inspect`)."""
+        """Return a call whose answer takes time (`inspect`).
+
+        Args:
+            look: returns the answer.
+            problem: of the call, if it is known before the answer.
+        """
 
         async def record() -> Outcome:
             began = time.perf_counter()
-            self._resolved(call, run, None, None, await self._recordable(call))
+            self._resolved(call, run, None, problem, await self._recordable(call))
             try:
                 answered = await look()
             except asyncio.CancelledError:

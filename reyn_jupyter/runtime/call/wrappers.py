@@ -31,6 +31,7 @@ from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.selectors import SelectorError
 from reyn_jupyter.runtime.call.invoke import ActionCall, ImmediateAnswer, Invoker, PlannedCall
+from reyn_jupyter.runtime.call.unknown_names import needs_search, with_found
 from reyn_jupyter.runtime.record.events import Flag, Problem
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
@@ -203,10 +204,23 @@ class Wrappers:
             if repaired is not None:
                 flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
                 return self._invoker.plan(call.meaning(repaired.name.text, call.args, flags), repaired, run)
-        if run.actor == "person":
-            return self._invoker.answer(call, run, ImmediateAnswer(error.payload_for_person, error.problem))
-        answered = ImmediateAnswer(error.payload, error.problem, advice=error.hidden or "")
-        return self._invoker.answer(call, run, answered)
+        return self._answer_unknown(call, error, run)
+
+    def _answer_unknown(self, call: ActionCall, error: UnknownActionError, run: Run) -> PlannedCall:
+        """Answer a name that leads to no action. If no name is surely meant, a search adds what the words mean."""
+
+        def answered(error: UnknownActionError) -> ImmediateAnswer:
+            if run.actor == "person":
+                return ImmediateAnswer(error.payload_for_person, error.problem)
+            return ImmediateAnswer(error.payload, error.problem, advice=error.hidden or "")
+
+        if not needs_search(error, run.snapshot, call.name, self._services):
+            return self._invoker.answer(call, run, answered(error))
+
+        async def look() -> ImmediateAnswer:
+            return answered(await with_found(error, run.snapshot, call.name, self._services))
+
+        return self._invoker.answering(call, run, look, error.problem)
 
     def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         forgive = run.settings.router.forgive
@@ -319,7 +333,7 @@ class Wrappers:
         try:
             action = self._find(run, call.name)
         except UnknownActionError as error:
-            return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
+            return self._answer_unknown(call, error, run)
         described = describe_action(run.snapshot, action.name, answer_bytes=run.settings.outputs.answer_bytes)
         return self._invoker.answer(call, run, ImmediateAnswer(described, name=action.name.text))
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from reyn_jupyter.config import Settings
 from reyn_jupyter.config.settings import MULTILINGUAL
 from reyn_jupyter.search.embedders.embedder import LOCAL, MINI, EmbedderError
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def resolve(
         meant = f"Did you mean {near!r}? " if near else ""
         known = ", ".join(sorted(classes))
         hint = f"{meant}embedding.classes has {known}; "
-        hint += f"to add it: %reyn config embedding.classes.{name} PROVIDER/MODEL"
+        hint += f"to add it: {reyn_line('config', f'embedding.classes.{name}', 'PROVIDER/MODEL')}"
         return ResolvedClass("wrong", name, None, f"there is no embedding class {name!r}", hint)
     model = classes[name].model
     if model.startswith(LOCAL):

@@ -25,6 +25,7 @@ from reyn_jupyter.models.providers.provider_facts import (
 )
 from reyn_jupyter.models.retry import DEFAULT_POLICY, RetryPolicy, call_with_retries
 from reyn_jupyter.search.embedders.embedder import Embedder, EmbeddingUsage
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import for_models
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ class HostedEmbedder(Embedder):
     def problem(cls, name: str, model: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
         """Return what is wrong with the model string or lacks in the environment, and what to do."""
         if provider_name(model) is None and not model.startswith("text-embedding-"):
-            hint = f"Write it as provider/model: %reyn config embedding.classes.{name} openai/text-embedding-3-small"
+            line = reyn_line("config", f"embedding.classes.{name}", "openai/text-embedding-3-small")
+            hint = f"Write it as provider/model: {line}"
             return f"has the model {model!r}, which names no provider", hint
         variable = missing_key(model, environ)
         if variable is not None:

@@ -15,6 +15,7 @@ from reyn_jupyter.corpora.corpus_file import CorpusError
 from reyn_jupyter.corpora.corpus_store import CorpusStore
 from reyn_jupyter.corpora.recall import place_of
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import shorten
 from reyn_jupyter.support.user_errors import UserError
 
@@ -47,7 +48,7 @@ def corpora(parts: Parts) -> Table:
     stale = [str(row["corpus"]) for row in rows if row["state"] in ("stale", "unfinished")]
     notes = list(problems)
     if stale:
-        notes.append(f"%reyn corpora index {stale[0]} brings it up to date")
+        notes.append(f"{reyn_line('corpora index', stale[0])} brings it up to date")
     if not rows and not problems:
         notes.append("Nothing is indexed yet: %reyn corpora index notes docs notes/**/*.md")
     return Table("corpora", tuple(rows), "Corpora", "; ".join(notes))
@@ -153,7 +154,7 @@ async def index(
         raise CorpusActionError(str(error), error.hint) from None
     if paths is None and frames is None and not known:
         raise CorpusActionError(
-            f"There is no corpus {name!r}.", f"Say of what: %reyn corpora index {name} docs"
+            f"There is no corpus {name!r}.", f"Say of what: {reyn_line('corpora index', name, 'docs')}"
         )
     if frames is not None:
         given["frames"] = {each: {"$var": each} for each in frames}
@@ -180,7 +181,7 @@ def _indexed(name: str, value: Mapping[str, Any]) -> Card:
     sections = [("Left out, or not whole", tuple(left_out))] if left_out else []
     if value.get("notes"):
         sections.append(("Notes", tuple(value["notes"])))
-    tries = (f'%reyn corpora {name} "a question"', f"%reyn corpora {name}")
+    tries = (reyn_line("corpora", name, "a question"), reyn_line("corpora", name))
     return Card("corpora", f"{name} is indexed", tuple(facts), tuple(sections), tries, dict(value))
 
 

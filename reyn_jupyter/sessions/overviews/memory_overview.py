@@ -15,6 +15,7 @@ from reyn_jupyter.backends.memory.memory_import import above_of
 from reyn_jupyter.backends.memory.memory_review import entry_name, review
 from reyn_jupyter.categories.memory import memory_store
 from reyn_jupyter.sessions.result_objects import Result, Table
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count, shorten
 from reyn_jupyter.support.user_errors import UserError
@@ -90,7 +91,8 @@ def memories(parts: Parts, which: Which = "all") -> Table:
     else:
         size = count(sum(each.facts.size for each in found), "byte")
         total = f"{size} in {count(len(found), 'memory', 'memories')}"
-        notes.append(f"{total}; read one: %reyn invoke memory_entry__{rows[0]['memory']}")
+        line = reyn_line("invoke", f"memory_entry__{rows[0]['memory']}")
+        notes.append(f"{total}; read one: {line}")
     if len(chosen) > len(rows):
         notes.append(f"{len(rows):,} of {len(chosen):,} are shown")
     if stale and which == "all":
@@ -141,7 +143,7 @@ async def take_notes(
     said = f"{done[0]:,} new, {done[1]:,} updated, {value['unchanged']:,} unchanged, {value['kept']:,} kept as they are"
     notes = [said, value.get("note", "")]
     if not write and any(done):
-        notes.append(f"nothing is written yet; %reyn memory import {path} --write takes them in")
+        notes.append(f"nothing is written yet; {reyn_line('memory import', path, write=True)} takes them in")
     if value["kept"]:
         notes.append("--replace writes over those that were changed here too")
     title = f"{'Taken in from' if write else 'Import of'} {shorten(path, 80)}"

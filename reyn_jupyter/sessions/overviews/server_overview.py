@@ -17,8 +17,9 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.async_session import AsyncSession
 from reyn_jupyter.sessions.result_objects import Card, Table
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.sanitize import visible
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import count, meant_clause, shorten
 
 LONGEST = 160  # characters of a cell
 NONE_IN_PANEL = (
@@ -83,9 +84,9 @@ def next_step(parts: Parts, name: str) -> tuple[str, str]:
     kept = () if mine is None else [each.name for each in mine.entry.references if each.kind == "stored"]
     secret = next((each for each in kept if mine is not None and each in mine.needs), None)
     if secret is not None:
-        return f"Give {secret} …", f"%reyn mcp secret {name} {secret}"
+        return f"Give {secret} …", reyn_line("mcp secret", name, secret)
     if server_state(parts, name).phase == "needs sign-in":
-        return "Sign in …", f"%reyn mcp login {name}"
+        return "Sign in …", reyn_line("mcp login", name)
     return "", ""
 
 
@@ -129,7 +130,9 @@ def server_log(parts: Parts, name: str) -> Card:
     known = {state.name: state for state in parts.services.mcp.states()}
     if name not in known:
         raise ActionError(
-            f"There is no server {visible(name)}.", "%reyn mcp lists them.", code="server_unknown"
+            f"There is no server {visible(name)}{meant_clause(name, known) or '.'}",
+            "%reyn mcp lists them.",
+            code="server_unknown",
         )
     lines = tuple(visible(parts.redactor.text(line)) for line in parts.services.mcp.log(name))
     state = known[name]
@@ -171,7 +174,7 @@ def install(parts: Parts, aio: AsyncSession, action: str, arguments: Mapping[str
     runs = "runs" if "runs" in found else "asks"
     facts = [(runs, str(found[runs])), ("written to", str(found["written_to"]))]
     facts += [("isolation", found["isolation"])] if "isolation" in found else []
-    facts += [(f"needs {each['name']}", f"%reyn mcp secret {found['installed']} {each['name']}")
+    facts += [(f"needs {each['name']}", reyn_line("mcp secret", str(found["installed"]), str(each["name"])))
               for each in found.get("needs_secrets", ())]  # fmt: skip
     facts += [("note", str(each)) for each in (found.get("note"), *found.get("notes", ())) if each]
     return Card("mcp", f"{found['installed']} is installed", tuple(facts))
@@ -201,7 +204,7 @@ def import_table(parts: Parts, path: str | None) -> Table:
     found = foreign_servers(parts, path)
     rows = tuple(_foreign_row(parts, client, each) for client, servers in found for each in servers)
     able = sum(row["note"].startswith("left out") is False for row in rows)
-    line = f"%reyn mcp import{f' {path}' if path else ''} --take"
+    line = reyn_line("mcp import", *([path] if path else []), take=True)
     if not found:
         note = "No file of another client is in its usual place: %reyn mcp import PATH reads one."
     elif able:

@@ -19,6 +19,7 @@ from reyn_jupyter.dynamic.tool_error import DynamicToolError
 from reyn_jupyter.dynamic.tool_export import export_tool
 from reyn_jupyter.dynamic.tool_permissions import read_permissions
 from reyn_jupyter.sessions.result_objects import Card, Result, Table
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import count, shorten
 from reyn_jupyter.support.user_errors import UserError
 
@@ -160,7 +161,7 @@ def describe(parts: Parts, name: str) -> Card:
         ("Code", tuple(tool.code.splitlines())),
         ("Runs", runs),
     ]
-    tries = (f"%reyn invoke {TOOL}__{tool.name}", f"%reyn tools export {tool.name}")
+    tries = (reyn_line("invoke", f"{TOOL}__{tool.name}"), reyn_line("tools export", tool.name))
     return Card("tool", tool.name, facts, tuple(each for each in sections if each[1]), tries)
 
 
@@ -195,7 +196,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any]) -> Card:
         f"line {each['line']}: {each['severity']}: {each['description']}"
         for each in value["safety"]["issues"]
     )
-    tries = (f"%reyn invoke {value['usage']}", f"%reyn tools {value['name']}")
+    tries = (reyn_line("invoke", value["usage"]), reyn_line("tools", value["name"]))
     sections = (("Findings", findings),) if findings else ()
     return Card("tool", f"{value['name']} is made", facts, sections, tries, dict(value))
 

@@ -21,6 +21,7 @@ from reyn_jupyter.sessions.result_objects import Card, Result, Table
 from reyn_jupyter.sessions.workflows.mapped_runs import MappedRun, map_workflow
 from reyn_jupyter.sessions.workflows.plan_run import OnChange, PlanRun, begun_run, report_end
 from reyn_jupyter.sessions.workflows.workflow_action_error import WorkflowActionError
+from reyn_jupyter.support.reyn_line import reyn_line
 from reyn_jupyter.support.text import count, nearest, shorten
 from reyn_jupyter.workflows.execution.run_file import RunFile, last_run_id
 from reyn_jupyter.workflows.execution.sent_utility import UtilitySender, steps_sent_by
@@ -125,7 +126,7 @@ class Workflows:
         found = rank(registry, capability)
         self._write_cache()
         rows = tuple(_ranked_row(place, each) for place, each in enumerate(found.rows, 1))
-        begin = "" if found.chosen is not None else f" %reyn scaffold {capability} begins one."
+        begin = "" if found.chosen is not None else f" {reyn_line('scaffold', capability)} begins one."
         if not rows and (near := nearest(capability, registry.capabilities)) is not None:
             begin += f" Did you mean {near}?"
         return Table("ranking", rows, f"What serves {capability}", found.message + begin, found.rows)
@@ -281,7 +282,7 @@ class Workflows:
             ("folder", value["folder"]),
             *((each["name"], _check_words(each)) for each in value["checks"]),
         )
-        tries = ("%reyn trust", f"%reyn resolve {capability}")
+        tries = ("%reyn trust", reyn_line("resolve", capability))
         files = ("Files: write the program, then trust it as it is", tuple(value["files"]))
         return Card("scaffold", f"A draft of a utility for {capability}", facts, (files,), tries, value)
 
@@ -343,7 +344,7 @@ class Workflows:
         )
         notes = (*made.notes, *earlier)
         sections = (("Look at this", notes),) if notes else ()
-        tries = (f"%reyn invoke {SKILL}__{name}",) if is_own else ("%reyn trust",)
+        tries = (reyn_line("invoke", f"{SKILL}__{name}"),) if is_own else ("%reyn trust",)
         return Card("workflow", f"{name} is saved", facts, sections, tries)
 
     def _execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -84,3 +85,23 @@ def test_a_workflow_that_is_none_is_said_to_be_held_back_with_the_reason(run: Ru
         said = " ".join(run(f"%reyn {verb} skill__look").split())
         assert "The workflow look is held back: skills/look.yaml is no workflow: /steps" in said
         assert "Mend the file." in said
+
+
+def test_json_on_the_line_needs_no_quotes(run: Run, echo: list[str]) -> None:
+    texts = ["two words", "it's", 'say "hi"', "{{hole}} {x} $HOME", "why?", "a=b", "--json", "C:\\new\nline"]
+    for text in texts:
+        run(f"%reyn invoke function__echo {json.dumps({'content': text})}")
+    assert echo == texts
+    said = run('%reyn invoke function__echo {"content": "a", content: "b"}')
+    assert "not valid JSON" in said and "%reyn invoke file__read {" in said
+    assert "content is given twice" in run('%reyn invoke function__echo {"content": "a"} content=b')
+    assert "content is given twice" in run('%reyn invoke function__echo {"content": "a"} {"content": "b"}')
+    assert echo == texts
+
+
+def test_an_error_about_a_name_suggests_names_that_run(run: Run) -> None:
+    root = current.session().parts.services.workspace.root
+    (root / "it's a note.txt").write_text("kept")
+    said = run("""%reyn invoke file__raed {"path": "it's a note.txt"}""")
+    assert "file__read" in said
+    assert "kept" in run("""%reyn invoke file__read {"path": "it's a note.txt"}""")

@@ -131,6 +131,20 @@ def test_an_address_after_the_name_is_one_and_a_server_s_name_is_known(run: Run)
     assert "%reyn mcp log docs" in run("%reyn mcp docs")
 
 
+def test_a_misspelt_server_is_answered_with_the_nearest_one(run: Run):
+    run("%reyn mcp add weather https://a.example/mcp")
+    for verb in (
+        "log wether",
+        "drop wether",
+        "secret wether KEY",
+        "login wether",
+        "logout wether",
+        "restart wether",
+    ):
+        said = run(f"%reyn mcp {verb}")
+        assert "wether" in said and "did you mean 'weather'?" in said and "?." not in said, verb
+
+
 def test_the_registry_is_searched_and_a_server_of_it_installed_after_a_question(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ):

@@ -215,7 +215,9 @@ async def drop(context: OperationContext, arguments: NameServer) -> ServerAnswer
         store = server_overview.file_store(parts)
         scope: McpScope | None = next(iter(store.scopes(name)), None)
         if scope is None:
-            raise ActionError(f"There is no server {name} in a file.", "%reyn mcp lists them.")
+            raise ActionError(
+                f"There is no server {name} in a file{store.meant(name)}", "%reyn mcp lists them."
+            )
         text = (
             f"drop        {name}\nfrom        {store.place(scope)}\n"
             "and forget its secrets, and each “always” for its tools"
