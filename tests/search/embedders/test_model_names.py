@@ -24,6 +24,7 @@ from reyn_jupyter.search.embedders.packaged import FILES, KEY, verify_model, wei
 from reyn_jupyter.search.embedders.sentence import SentenceTransformerEmbedder, check_modules
 from reyn_jupyter.support import installed_places
 from tests.search.action_indexes import configured
+from tests.support.trusting import trust
 
 HERE = InstalledModels(True, True)
 needs_library = pytest.mark.skipif(
@@ -96,7 +97,7 @@ def test_a_folder_of_the_workspace_is_loaded_once_it_is_trusted(clone: Path, tmp
         assert found.kind == "wrong" and "not trusted" in found.reason and "%reyn trust" in found.hint, path
         assert not is_on_this_machine(path)
     assert resolved(str(tmp_path / "elsewhere")).kind == "local"
-    SESSIONS[0].trust()
+    trust(SESSIONS[0])
     for path in ("./models/mine", f"{clone}/models/mine"):
         assert resolved(path).kind == "local" and is_on_this_machine(path), path
     (clone / "reyn.yaml").write_text("variables: head\n", encoding="utf-8")
@@ -246,5 +247,5 @@ def test_the_name_of_a_local_model_is_no_path_and_an_untrusted_file_is_not_loade
         with pytest.raises(ModelError, match="not trusted"):
             resolve_model(Settings(), f"local/{name}", {})
     assert resolve_model(Settings(), f"local/{tmp_path}/m.gguf", {}).label == f"local/{tmp_path}/m.gguf"
-    SESSIONS[0].trust()
+    trust(SESSIONS[0])
     assert resolve_model(Settings(), "local/./m.gguf", {}).label == "local/./m.gguf"

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from reyn_jupyter.notebook.render import to_text, view
+from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import TEXT, Notebook, Workshop, step, workflow_file
 
 SHORT = "https://youtu.be/dQw4w9WgXcQ"
@@ -142,7 +143,7 @@ def test_images_that_fail_are_counted_in_the_first_line(notebook: Notebook) -> N
     kept = workflow_file("small", small, outputs=given, takes={"folder": TEXT})
     workshop.text("skills/small.yaml", kept)
     outer = step("outer", action="skill__small", inputs={"folder": "photos"})
-    workshop.session.trust()
+    trust(workshop.session)
     said = workshop.attempt("skill__small", folder="photos").value["partly_done"]
     assert said == "The task is partly done: 1 of 3 in small image.thumbnail failed."
     called = notebook.say("%reyn invoke skill__small folder=photos")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.trusting import trust
 from tests.workflows.acceptance.test_utilities import ARTIFACT
 from tests.workflows.acceptance.workshop import (
     LOG,
@@ -177,7 +178,7 @@ def test_step_of_a_workflow_compares_what_it_read(bench: Workshop) -> None:
         "skills/inner.yaml",
         workflow_file("inner", READS, outputs={"text": "steps.a.outputs.result"}, takes={}),
     )
-    bench.session.trust()
+    trust(bench.session)
     run = resumed(bench, step("w", action="skill__inner"), change=write(bench, "data.txt", "NEW"))
     assert run["outputs"]["w"] == {"text": "NEW"}
     assert resumed(bench, step("w", action="skill__inner"))["outputs"]["w"] == {"text": "NEW"}
