@@ -5,27 +5,75 @@ Importing this module imports the SDK.
 
 from __future__ import annotations
 
+import json
 import re
 
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    INTERNAL_ERROR,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 
 _ANSWER = re.compile(rb'"id"\s*:\s*([0-9]{1,9})\b')
 _LOOKED_AT = 200  # bytes of a line that cannot be read, at either end
 
 
 def message_of(line: bytes) -> SessionMessage | None:
-    """Return the message of a line; None where it is none.
+    """Return the message of a line; None if it does not hold one.
 
-    An answer that cannot be read (it is nested too deep, say) becomes the failure of what it answers.
+    An answer whose frame is odd (an error without a message, a result that is not an object) is put right. One that
+    cannot be read (it is nested too deep, say) becomes the failure of what it answers.
     """
     if not line.lstrip().startswith(b"{"):
         return None
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
+        if (framed := _framed(line)) is not None:
+            return framed
         found = _ANSWER.search(line[:_LOOKED_AT]) or _ANSWER.search(line[-_LOOKED_AT:])
         if found is None or not line.lstrip().startswith(b'{"jsonrpc"'):
             return None
         error = ErrorData(code=PARSE_ERROR, message="its answer could not be read")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+def _framed(line: bytes) -> SessionMessage | None:
+    """Return an answer whose frame has one reading; None for anything else."""
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    number = told.get("id")
+    if (
+        "jsonrpc" not in told
+        or not isinstance(number, int | str)
+        or isinstance(number, bool)
+        or "method" in told
+    ):
+        return None
+    error = told.get("error")
+    if error is not None:
+        error = error if isinstance(error, dict) else {"message": error}
+        code, said = error.get("code"), error.get("message")
+        made = ErrorData(
+            code=code if isinstance(code, int) else INTERNAL_ERROR,
+            message=said
+            if isinstance(said, str)
+            else ""
+            if said is None
+            else json.dumps(said, ensure_ascii=False),
+            data=error.get("data"),
+        )
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=made))
+    if "result" not in told:
+        return None
+    result = told["result"]
+    if not isinstance(result, dict):
+        result = {} if result is None else {"content": result}
+    # Without a look at its depth: that is the concern of whoever reads the part that is too deep.
+    return SessionMessage(JSONRPCResponse.model_construct(jsonrpc="2.0", id=number, result=result))

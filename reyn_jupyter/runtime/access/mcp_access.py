@@ -183,6 +183,7 @@ class McpServerState:
         version: its own name and version, as it says.
         protocol: the version of the protocol that is spoken.
         last_line: the last line of its log.
+        left_out: its tools that cannot be offered, each with the reason, in sentences.
     """
 
     name: str
@@ -195,6 +196,7 @@ class McpServerState:
     version: str = ""
     protocol: str = ""
     last_line: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

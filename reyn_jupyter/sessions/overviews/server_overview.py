@@ -53,7 +53,17 @@ def server_table(parts: Parts) -> Table:
     names = (*used, *(name for name in states if name not in used))
     rows = [_row(parts, name, states.get(name), used.get(name)) for name in sorted(names)]
     is_late = any(row["state"] in ("idle", "starting") for row in rows)
-    notes = (*(() if rows else (NONE_YET,)), *((NOT_YET,) if is_late else ()), *server_remarks(parts))
+    left_out = (
+        f"{state.name} leaves out {count(len(state.left_out), 'tool')}: {visible(state.left_out[0])}"
+        for state in states.values()
+        if state.left_out
+    )
+    notes = (
+        *(() if rows else (NONE_YET,)),
+        *((NOT_YET,) if is_late else ()),
+        *left_out,
+        *server_remarks(parts),
+    )
     return Table("mcp", tuple(rows), "MCP servers", parts.redactor.text(" · ".join(notes)))
 
 
@@ -136,7 +146,11 @@ def server_log(parts: Parts, name: str) -> Card:
     state = known[name]
     facts = (("state", state.phase), *((("why", state.reason),) if state.reason else ()))
     said = lines or ("It has written nothing yet.",)
-    return Card("mcp", f"Log of {name}", facts, (("Last lines, oldest first", said),))
+    left_out = tuple(visible(parts.redactor.text(each)) for each in state.left_out)
+    sections = ((("Tools that are left out", left_out),) if left_out else ()) + (
+        ("Last lines, oldest first", said),
+    )
+    return Card("mcp", f"Log of {name}", facts, sections)
 
 
 def restart_server(parts: Parts, name: str) -> None:
