@@ -154,7 +154,7 @@ def _once(parts: list[ContentPart], structured: Any) -> list[ContentPart]:
     lone = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else None
     wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
     shown = lone if wrapped or (isinstance(lone, str) and _repeats(parts, structured)) else structured
-    said = _sayings(structured)
+    said = _sayings(structured) if parts else frozenset()
     kept = [part for part in parts if not _is_said(part, said)]
     if isinstance(shown, str):
         text = ContentPart.of_text(shown)
@@ -165,7 +165,7 @@ def _once(parts: list[ContentPart], structured: Any) -> list[ContentPart]:
 
 
 def _repeats(parts: list[ContentPart], value: Any) -> bool:
-    said = _sayings(value)
+    said = _sayings(value) if parts else frozenset()
     return any(_is_said(part, said) for part in parts)
 
 

@@ -223,7 +223,7 @@ async def _pages(ask: Callable[..., Any], name: str) -> list[dict[str, Any]]:
         found += [
             each.model_dump(mode="json", exclude_none=True, by_alias=True) for each in getattr(page, name)
         ]
-        cursor = page.next_cursor
+        cursor = page.next_cursor or None
         if cursor in seen or not getattr(page, name):
             break
         seen.add(cursor)

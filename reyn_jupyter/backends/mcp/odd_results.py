@@ -297,6 +297,8 @@ class _Results:
         return made
 
     def _contents(self, raw: Raw) -> Raw:
+        if "contents" not in raw:
+            return raw
         made: Raw = {"contents": []}
         for item in _listed(raw.get("contents")):
             given = item if isinstance(item, dict) else {"text": _text(item)}
@@ -306,6 +308,8 @@ class _Results:
         return made
 
     def _prompt(self, raw: Raw) -> Raw:
+        if "messages" not in raw:
+            return raw
         made: Raw = {"messages": []}
         for message in _listed(raw.get("messages")):
             said = message if isinstance(message, dict) else {"content": message}

@@ -330,3 +330,48 @@ def test_what_an_answer_says_twice_is_sent_once(odd: Callable[..., reyn.Session]
     different = {"content": texts("Summary: two rows"), "structuredContent": {"rows": rows}}
     [result] = answered(odd, {"x": {"result": different}}).values()
     assert [each.text or each.json for each in result.value] == ["Summary: two rows", {"rows": rows}]
+
+
+def test_odd_resources_and_prompts_are_read(odd: Callable[..., reyn.Session]) -> None:
+    for contents in (
+        {"uri": "a://b", "text": "there"},
+        "there",
+        [{"text": "there"}],
+        [{"uri": "a://b", "text": "there", "mimeType": 5, "_meta": []}],
+        [{"uri": "a://b", "text": None}, {"uri": "a://c", "text": "there"}],
+    ):
+        session = odd(tools=[], listing={"resources/read": {"contents": contents}})
+        result = session.invoke_action("mcp__read_resource", {"server": "odd", "uri": "a://b"})
+        assert result.error is None and "there" in str(result.payload), (contents, result.payload)
+        session.close()
+    for messages in (
+        [{"role": "system", "content": "there"}],
+        [{"role": "assistant", "content": [HELLO, {"text": "there"}, {"type": "x"}]}],
+        "there",
+    ):
+        session = odd(tools=[], listing={"prompts/get": {"messages": messages, "description": 5}})
+        result = session.invoke_action("mcp__get_prompt", {"server": "odd", "prompt": "p"})
+        assert result.error is None and "there" in str(result.payload), (messages, result.payload)
+        session.close()
+    for method, name, args in (
+        ("resources/read", "read_resource", {"uri": "a://b"}),
+        ("prompts/get", "get_prompt", {"prompt": "p"}),
+    ):
+        session = odd(tools=[], listing={method: {"other": 1}})
+        assert session.invoke_action(f"mcp__{name}", {"server": "odd", **args}).code == "server_answer"
+        session.close()
+
+
+def test_a_server_of_the_newest_protocol_is_read_like_any_other(odd: Callable[..., reyn.Session]) -> None:
+    found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+    session = odd(
+        listing={
+            "server/discover": found | {"ttlMs": 0, "cacheScope": "private"},
+            "tools/list": {"tools": [tool(schema=None, outputSchema={"type": "array"}), tool("bad", 5)]},
+        },
+        answers={"good": {"result": {"content": [{"type": "json", "x": 1}], "structuredContent": [1, 2]}}},
+    )
+    assert page(session)["left_out"] == ["bad: its input schema is not an object"]
+    assert session.parts.services.mcp.states()[0].protocol == "2026-07-28"
+    parts = session.invoke_action("mcp__odd__good", {}).value
+    assert "unknown type json" in parts[0].text and parts[1].json == [1, 2]
