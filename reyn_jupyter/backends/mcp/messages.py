@@ -14,6 +14,8 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
@@ -40,6 +42,31 @@ def message_of(line: bytes) -> SessionMessage | None:
             return None
         error = ErrorData(code=PARSE_ERROR, message="its answer could not be read")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+def reframed(body: bytes, request: bytes) -> bytes:
+    """Return the body of an answer over HTTP, its frame put right if the SDK would refuse it or wait on.
+
+    Args:
+        request: the body of the request, whose number an error without one gets.
+    """
+    if not body.lstrip().startswith(b"{"):
+        return body
+    try:
+        message = jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValueError:
+        framed = _framed(body)
+        return body if framed is None else _body(framed.message)
+    if isinstance(message, JSONRPCError) and message.id is None:
+        asked = jsonrpc_message_adapter.validate_json(request, by_name=False)
+        if isinstance(asked, JSONRPCRequest):
+            message.id = asked.id
+            return _body(message)
+    return body
+
+
+def _body(message: JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 def _framed(line: bytes) -> SessionMessage | None:

@@ -69,25 +69,17 @@ async def forgiving(
         yield _Incoming(incoming, results), _Outgoing(outgoing, results)
 
 
-class _Outgoing:
-    """A stream of messages to a server that remembers which request has which number."""
+class _Stream:
+    """One direction of a transport."""
 
     def __init__(self, stream: Any, results: _Results) -> None:
         self._stream = stream
-        self._asked = results.asked
-
-    async def send(self, item: SessionMessage) -> None:
-        message = item.message
-        if isinstance(message, JSONRPCRequest):
-            self._asked[str(message.id)] = message.method
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._asked.pop(str((message.params or {}).get("requestId")), None)
-        await self._stream.send(item)
+        self._results = results
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def __aenter__(self) -> _Outgoing:
+    async def __aenter__(self) -> Any:
         await self._stream.__aenter__()
         return self
 
@@ -95,12 +87,20 @@ class _Outgoing:
         return await self._stream.__aexit__(*error)
 
 
-class _Incoming:
-    """A stream of messages from a server, with its results repaired."""
+class _Outgoing(_Stream):
+    """The messages to a server; it is noted which request has which number."""
 
-    def __init__(self, stream: Any, results: _Results) -> None:
-        self._stream = stream
-        self._results = results
+    async def send(self, item: SessionMessage) -> None:
+        message, asked = item.message, self._results.asked
+        if isinstance(message, JSONRPCRequest):
+            asked[str(message.id)] = message.method
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            asked.pop(str((message.params or {}).get("requestId")), None)
+        await self._stream.send(item)
+
+
+class _Incoming(_Stream):
+    """The messages of a server, with its results repaired."""
 
     @property
     def last_context(self) -> Any:
@@ -109,21 +109,11 @@ class _Incoming:
     async def receive(self) -> Any:
         return self._results.repair(await self._stream.receive())
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
     def __aiter__(self) -> _Incoming:
         return self
 
     async def __anext__(self) -> Any:
         return self._results.repair(await self._stream.__anext__())
-
-    async def __aenter__(self) -> _Incoming:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> Any:
-        return await self._stream.__aexit__(*error)
 
 
 class _Results:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -375,3 +377,52 @@ def test_a_server_of_the_newest_protocol_is_read_like_any_other(odd: Callable[..
     assert session.parts.services.mcp.states()[0].protocol == "2026-07-28"
     parts = session.invoke_action("mcp__odd__good", {}).value
     assert "unknown type json" in parts[0].text and parts[1].json == [1, 2]
+
+
+def test_odd_answers_over_http_are_read_like_those_of_a_program(make: Make) -> None:
+    answers: dict[str, Any] = {
+        "null": {"result": {"content": [HELLO, {"type": "x"}], "isError": None}},
+        "bare": {"result": "hello"},
+        "error": {"error": {"code": -32000, "data": "hello"}},
+        "text": {"error": "hello"},
+        "unnumbered": {"id": None, "error": {"code": -32600, "message": "hello"}},
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            method = asked["method"]
+            told: dict[str, Any] = {"error": {"code": -32601, "message": "Method not found"}}
+            if method == "initialize":
+                told = {"result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": []}}}
+            elif method == "tools/list":
+                told = {"result": {"tools": [tool(name, None) for name in answers]}}
+            elif method == "tools/call":
+                told = answers[asked["params"]["name"]]
+            body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), **told}).encode()
+            self.send_response(200 if "id" in asked else 202)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body) if "id" in asked else 0))
+            self.end_headers()
+            if "id" in asked:
+                self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            self.send_error(405)
+
+        do_DELETE = do_GET  # noqa: N815
+
+        def log_message(self, *args: Any) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        session = make(McpServer("odd", "http", url=f"http://127.0.0.1:{server.server_port}/mcp"))
+        for name in answers:
+            result = session.invoke_action(f"mcp__odd__{name}", {})
+            assert "hello" in str(result.payload), (name, result.payload)
+            assert (result.error is None) == ("result" in answers[name])
+    finally:
+        server.shutdown()
+        server.server_close()
