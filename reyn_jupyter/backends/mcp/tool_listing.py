@@ -73,7 +73,7 @@ def listing_of(server: McpServer, tools: Sequence[Tool], unread: Sequence[str] =
             left_out.append(f"{shown}: its schema is too deep")
         else:
             found[offered.entry] = offered
-    return ToolListing(tuple(found[entry] for entry in sorted(found)), tuple(left_out))
+    return ToolListing(tuple(found[entry] for entry in sorted(found)), tuple(map(visible, left_out)))
 
 
 class _HiddenError(Exception):

@@ -12,7 +12,7 @@ from reyn_jupyter.backends.mcp_servers.client_files import ForeignServer, known_
 from reyn_jupyter.backends.mcp_servers.server_entry import EntryError
 from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
 from reyn_jupyter.backends.mcp_servers.server_store import UNTRUSTED, McpServerStore, StoredServer
-from reyn_jupyter.runtime.access.mcp_access import McpServerState
+from reyn_jupyter.runtime.access.mcp_access import McpServerState, left_out_tools
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
@@ -53,15 +53,10 @@ def server_table(parts: Parts) -> Table:
     names = (*used, *(name for name in states if name not in used))
     rows = [_row(parts, name, states.get(name), used.get(name)) for name in sorted(names)]
     is_late = any(row["state"] in ("idle", "starting") for row in rows)
-    left_out = (
-        f"{state.name} leaves out {count(len(state.left_out), 'tool')}: {visible(state.left_out[0])}"
-        for state in states.values()
-        if state.left_out
-    )
     notes = (
         *(() if rows else (NONE_YET,)),
         *((NOT_YET,) if is_late else ()),
-        *left_out,
+        *left_out_tools(states.values()),
         *server_remarks(parts),
     )
     return Table("mcp", tuple(rows), "MCP servers", parts.redactor.text(" · ".join(notes)))

@@ -131,7 +131,11 @@ def test_a_tool_that_cannot_be_read_is_left_out_alone_and_named(odd: Callable[..
         assert row["left_out"] == [reason] and row["tools"] == found["total"]
         assert reason[:40] in " ".join(session.parts.services.mcp.log("odd"))
         note = server_table(session.parts).note
-        assert "odd leaves out 1 tool: " in note and reason[:40] in note
+        assert (
+            "The MCP server odd leaves out 1 tool: " in note
+            and reason[:40] in " ".join(session.problems)
+            and reason[:40] in note
+        )
         session.close()
 
 
