@@ -218,9 +218,9 @@ def _read(text: str) -> Any:
     """Return the value of JSON text, also in a fence of Markdown; None for other text."""
     if (fenced := _FENCED.fullmatch(text.strip())) is not None:
         text = fenced[1]
-    if text.lstrip()[:1] not in ("{", "[", '"'):
-        text = text.strip()
-        return None if not _NUMBER.fullmatch(text) else json.loads(text)
+    text = text.strip()
+    if text[:1] not in ("{", "[", '"') and not _NUMBER.fullmatch(text):
+        return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -228,4 +228,7 @@ def _read(text: str) -> Any:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    except RecursionError:
+        return f"(nested too deep, {id(value)})"  # like no other

@@ -398,7 +398,8 @@ class ServerConnection:
                     break
                 raise
             tools += page.tools
-            unread += [str(each) for each in (page.meta or {}).get(LEFT_OUT, ())]
+            named = (page.meta or {}).get(LEFT_OUT)
+            unread += map(str, named) if isinstance(named, list) else ()
             cursor = page.next_cursor or None  # servers write an empty one for none
             if cursor in seen or len(tools) > MOST_TOOLS:
                 break

@@ -145,6 +145,7 @@ def test_a_listing_is_read_whatever_its_form(odd: Callable[..., reyn.Session]) -
         {"tools": [tool()], "nextCursor": ""},
         {"tools": [tool()], "nextCursor": 7},
         {"tools": [tool()], "nextCursor": None, "_meta": []},
+        {"tools": [tool()], "_meta": {"reyn-jupyter/left-out": 5}},
     ):
         session = odd(listing={"tools/list": listing})
         assert [each["tool"] for each in page(session)["items"]] == ["odd__good"], listing
@@ -329,10 +330,15 @@ def test_what_an_answer_says_twice_is_sent_once(odd: Callable[..., reyn.Session]
         "rows in lines": ({"content": texts("\n".join(map(json.dumps, rows)))}, rows),
         "rows in a fence": ({"content": texts(f"```json\n{json.dumps(rows)}\n```")}, rows),
         "rows in parts": ({"content": texts(*map(json.dumps, rows))}, rows),
+        "no number": ({"content": texts("007"), "structuredContent": {"result": "7"}}, None),
         "an object": ({"content": texts('{"a": 1}')}, '{"a": 1}'),
     }
     for name, result in answered(odd, {name: {"result": said} for name, (said, _) in cases.items()}).items():
-        assert result.error is None and result.value == cases[name][1], (name, result.value)
+        assert result.error is None, (name, result.error)
+        if cases[name][1] is None:
+            assert [part.text for part in result.value] == ["007", "7"]
+        else:
+            assert result.value == cases[name][1], (name, result.value)
     different = {"content": texts("Summary: two rows"), "structuredContent": {"rows": rows}}
     [result] = answered(odd, {"x": {"result": different}}).values()
     assert [each.text or each.json for each in result.value] == ["Summary: two rows", {"rows": rows}]
