@@ -144,6 +144,7 @@ def server_row(access: McpAccess, name: str) -> dict[str, Any]:
         "isolation": server.isolation,
         "version": state.version,
         "reason": state.reason,
+        "left_out": _some(state.left_out) or None,
     }
 
 
@@ -166,10 +167,14 @@ def tool_page(tools: Sequence[McpTool], left_out: Sequence[str], args: Arguments
 
     answer = _paged(faces(), len(hits), args)
     if left_out:
-        answer["left_out"] = [shorten(each, 120) for each in left_out[:2]]
-        if len(left_out) > 2:
-            answer["left_out"].append(f"{len(left_out) - 2:,} more")
+        answer["left_out"] = _some(left_out)
     return answer
+
+
+def _some(left_out: Sequence[str]) -> list[str]:
+    """Return the first reasons of tools that are left out, and how many more there are."""
+    more = [f"{len(left_out) - 2:,} more"] if len(left_out) > 2 else []
+    return [*(shorten(each, 120) for each in left_out[:2]), *more]
 
 
 def resource_page(found: Any, args: Arguments) -> dict[str, Any]:

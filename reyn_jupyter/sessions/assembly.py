@@ -46,7 +46,7 @@ from reyn_jupyter.router.request.forced_choice import Known
 from reyn_jupyter.router.request.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
 from reyn_jupyter.runtime.access.live_notebook import LIVE_NOTEBOOK
-from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource, left_out_tools
 from reyn_jupyter.runtime.access.mcp_admin import NoMcpAdmin
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.call.invoke import Invoker
@@ -202,6 +202,7 @@ class Parts:
             *(() if self.toolbox is None else self.toolbox.problems),
             *self.workflows.problems,
             *self.catalog.problems.values(),
+            *left_out_tools(self.services.mcp.states()),
             *self.tasks.problems.values(),
             *(() if self.sender is None else self.sender.problems),
         )

@@ -121,7 +121,7 @@ def test_the_browser_comes_back_to_a_port_of_this_machine(make: Make, locked: Si
     assert listed(session).code == "sign_in_needed"
     card = sign_in(session)
     assert card.title == "Signed in to locked" and f"127.0.0.1:{locked.port}" in person.pages[0]
-    assert called_after_listing(session).value == {"result": "Bearer at-"}
+    assert called_after_listing(session).value == "Bearer at-"
     assert locked.control()["resources"][-1] == f"http://127.0.0.1:{locked.port}/mcp"
     assert not person.questions  # it signs in at the server's own host
 
@@ -373,14 +373,14 @@ def test_tokens_stand_in_one_file_and_go_to_one_server(
         assert called_after_listing(session).error is None
         listed(session, "far")
         seen = session.invoke_action("mcp__call_tool", {"tool": "far__headers", "tool_args": {}})
-        assert seen.value == {"result": ""}
+        assert seen.value == ""
         # Another address under the same name gets nothing either.
         store.drop("far")
         path = user_path().parent / "mcp.json"
         path.write_text(json.dumps({"mcpServers": {"locked": {"type": "http", "url": other.entry().url}}}))
         listed(session)
         seen = session.invoke_action("mcp__call_tool", {"tool": "locked__headers", "tool_args": {}})
-        assert seen.value == {"result": ""}
+        assert seen.value == ""
         tokens = locked.control()["tokens"][-2:]
         assert all("redacted" in session.parts.redactor.text(f"it is {each}.") for each in tokens)
         assert not any(each in f"{card}{person.pages}{session.mcp}" for each in tokens)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
+from reyn_jupyter.backends.mcp.answers import LONGEST_ERROR, error_words
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
 from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp.server_log import ServerLog
@@ -48,6 +49,7 @@ LIST_SECONDS = 30.0
 MOST_PAGES = 500
 MOST_QUESTIONS = 20  # of a server to the person in one call
 LONGEST_REASON = 500  # characters
+_MOST_LOGGED = 20  # tools that are left out, in the log
 _KEPT_TIMES = 200  # calls whose duration is kept
 _BREAK = 1.0  # seconds between a broken call and the word of the owner why
 _SETTLE = 0.1  # seconds in which several changes of a listing are one
@@ -151,6 +153,7 @@ class ServerConnection:
             self._version,
             self._protocol,
             self.log.last_line,
+            self.listing.left_out,
         )
 
     @property
@@ -295,13 +298,15 @@ class ServerConnection:
         from mcp import Client
         from mcp_types import Implementation
 
+        from reyn_jupyter.backends.mcp.odd_results import forgiving
+
         links = self._links
         if self.server.transport == "http":
             transport = http_transport(self.server, self._sign_in, self._links.denies)
         else:
             transport = program_transport(links.programs, self.server, self.log, life.end)
         client = Client(
-            transport,
+            forgiving(transport, lambda text: self.log.add(f"[reyn] {text}")),
             client_info=Implementation(name="reyn-jupyter", version="1"),
             log_level="info",
             cache=None,
@@ -375,19 +380,35 @@ class ServerConnection:
         return await answer_elicitation(params, self.server.name, call.context)
 
     async def _listed(self, client: Client) -> ToolListing:
+        from mcp import MCPError
+        from mcp_types import METHOD_NOT_FOUND
+
+        from reyn_jupyter.backends.mcp.odd_results import LEFT_OUT
+
         if client.server_capabilities.tools is None:
             return ToolListing()
         tools: list[Tool] = []
+        unread: list[str] = []
         cursor = None
         seen: set[str | None] = {None}
         for _ in range(MOST_PAGES):
-            page = await client.list_tools(cursor=cursor)
+            try:
+                page = await client.list_tools(cursor=cursor)
+            except MCPError as error:
+                if error.code == METHOD_NOT_FOUND and not tools:
+                    break
+                raise
             tools += page.tools
-            cursor = page.next_cursor
+            named = (page.meta or {}).get(LEFT_OUT)
+            unread += map(str, named) if isinstance(named, list) else ()
+            cursor = page.next_cursor or None  # servers write an empty one for none
             if cursor in seen or len(tools) > MOST_TOOLS:
                 break
             seen.add(cursor)
-        return await asyncio.to_thread(listing_of, self.server, tools)
+        listing = await asyncio.to_thread(listing_of, self.server, tools, unread[:MOST_TOOLS])
+        for reason in listing.left_out[:_MOST_LOGGED]:
+            self.log.add(f"[reyn] left out: {reason}")
+        return listing
 
     # Calls
 
@@ -529,7 +550,7 @@ class ServerConnection:
                 f"Try again later; {reyn_line('mcp login', name)} signs in anew.",
                 code="server_unavailable",
             )
-        said = shorten(visible(self._links.mask(str(error.message))), LONGEST_REASON)
+        said = shorten(visible(self._links.mask(error_words(error.message, error.data))), LONGEST_ERROR)
         return ActionError(
             f"The MCP server {self.server.name} refused the call: {said}",
             "Look at the tool's description and arguments again.",
@@ -583,4 +604,6 @@ def _words(error: BaseException) -> str:
     """Return an error in a few words, without the frames of the groups that it may be in."""
     leaf = _leaves(error)[0]
     said = text_of(leaf).strip().partition("\n")[0]
+    if (data := getattr(leaf, "data", None)) is not None:
+        said = error_words(said, data)
     return f"{type(leaf).__name__}: {shorten(visible(said), LONGEST_REASON)}" if said else type(leaf).__name__

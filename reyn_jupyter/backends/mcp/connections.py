@@ -26,6 +26,7 @@ from reyn_jupyter.runtime.access.mcp_access import (
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.text import meant_clause
 
+_SHORT = 100_000  # characters of an answer that is read on the loop
 FIRST_SECONDS = 5.0  # that a listing waits for servers which begin; the rest come later by themselves
 
 
@@ -119,7 +120,9 @@ class McpConnections:
         fits = (
             announced is None or structured is None or await asyncio.to_thread(_fits, announced, structured)
         )
-        return tool_answer(result, tool.server, fits=fits)
+        if sum(len(getattr(each, "text", "")) for each in result.content) < _SHORT:
+            return tool_answer(result, tool.server, fits=fits)
+        return await asyncio.to_thread(tool_answer, result, tool.server, fits=fits)
 
     async def resources(self, server: str) -> Mapping[str, list[dict[str, Any]]]:
         """See `McpAccess.resources`."""
@@ -185,9 +188,11 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
 
     By the checks of arguments: they fetch nothing that a schema refers to, and their patterns end.
     """
+    if not isinstance(value, dict):  # the schema of any value, held by a property
+        schema, value = {"type": "object", "properties": {"value": schema}}, {"value": value}
     if check_schema(schema) is not None:
         return False
-    return not isinstance(value, dict) or not faults(read_schema(schema, open_schema=True), value)
+    return not faults(read_schema(schema, open_schema=True), value)
 
 
 async def _resources_of(client: Any) -> Mapping[str, list[dict[str, Any]]]:
@@ -218,7 +223,7 @@ async def _pages(ask: Callable[..., Any], name: str) -> list[dict[str, Any]]:
         found += [
             each.model_dump(mode="json", exclude_none=True, by_alias=True) for each in getattr(page, name)
         ]
-        cursor = page.next_cursor
+        cursor = page.next_cursor or None
         if cursor in seen or not getattr(page, name):
             break
         seen.add(cursor)

@@ -8,13 +8,14 @@ what a call is made of is not offered. Whatever is left out is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.backends.mcp.schema_repair import UnusableSchemaError, repaired_schema
 from reyn_jupyter.catalog.arguments.reference_places import admit_references
-from reyn_jupyter.catalog.schema_check import DEEPEST_SCHEMA
+from reyn_jupyter.catalog.schema_check import DEEPEST_SCHEMA, check_schema
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpTool
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.sanitize import visible
@@ -28,7 +29,10 @@ LONGEST_DESCRIPTION = 4_000  # characters
 LONGEST_REMARK = 1_000  # characters of the description of one argument
 _NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 _ODD = re.compile(r"[^A-Za-z0-9_./-]")
-_REMARKS = ("description", "title")
+_REMARKS = frozenset(
+    {"description", "title", "$comment", "markdownDescription", "deprecationMessage", "errorMessage"}
+    | {"enumDescriptions", "markdownEnumDescriptions", "example", "examples"}
+)
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,14 @@ class ToolListing:
     left_out: tuple[str, ...] = ()
 
 
-def listing_of(server: McpServer, tools: Sequence[Tool]) -> ToolListing:
-    """Return what can be offered of a server's tools. It takes some 0.1 ms a tool; call it in a thread."""
+def listing_of(server: McpServer, tools: Sequence[Tool], unread: Sequence[str] = ()) -> ToolListing:
+    """Return what can be offered of a server's tools. It takes up to 1 ms per tool; call it in a thread.
+
+    Args:
+        unread: the tools that could not be read, each with the reason.
+    """
     found: dict[str, McpTool] = {}
-    left_out: list[str] = []
+    left_out = [shorten(visible(clean(each)), LONGEST_REMARK) for each in unread]
     if len(tools) > MOST_TOOLS:
         left_out.append(f"{len(tools) - MOST_TOOLS:,} tools beyond the first {MOST_TOOLS:,}")
     seen: set[str] = set()
@@ -59,13 +67,13 @@ def listing_of(server: McpServer, tools: Sequence[Tool]) -> ToolListing:
         seen.add(tool.name)
         try:
             offered = _offered(server, tool, shown)
-        except _HiddenError as error:
+        except (_HiddenError, UnusableSchemaError) as error:
             left_out.append(f"{shown}: {error}")
         except RecursionError:
             left_out.append(f"{shown}: its schema is too deep")
         else:
             found[offered.entry] = offered
-    return ToolListing(tuple(found[entry] for entry in sorted(found)), tuple(left_out))
+    return ToolListing(tuple(found[entry] for entry in sorted(found)), tuple(map(visible, left_out)))
 
 
 class _HiddenError(Exception):
@@ -80,7 +88,9 @@ def _offered(server: McpServer, tool: Tool, shown: str) -> McpTool:
         description = f"{description}\n\nIts server calls it {shown!r}."
     hints = tool.annotations
     reads = server.trusted_hints and hints is not None and hints.read_only_hint is True
-    schema = admit_references(_shown_schema(tool.input_schema))
+    schema = admit_references(_shown(repaired_schema(tool.input_schema), 0, names=False))
+    if (fault := check_schema(schema)) is not None:
+        raise UnusableSchemaError(f"its input schema {fault}")
     return McpTool(entry, server.name, tool.name, description, schema, tool.output_schema, reads)
 
 
@@ -94,13 +104,6 @@ def tool_entry(name: str) -> str:
         return name
     digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{_ODD.sub('_', name[:100]) or 'tool'}~{digest}"
-
-
-def _shown_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    shown = _shown(schema, 0, names=False)
-    if not isinstance(shown.get("properties", {}), dict):
-        raise _HiddenError("its properties are no object")
-    return dict(shown)
 
 
 def _shown(value: Any, depth: int, *, names: bool) -> Any:
@@ -122,10 +125,17 @@ def _shown(value: Any, depth: int, *, names: bool) -> Any:
     made = {}
     for key, each in value.items():
         _shown(key, depth, names=False)
-        if not names and key in _REMARKS and isinstance(each, str):
-            made[key] = shorten(visible(clean(each)), LONGEST_REMARK)
+        if not names and key in _REMARKS and isinstance(each, str | list):
+            made[key] = _remark(each)
         else:
             made[key] = _shown(
                 each, depth + 1, names=not names and key in ("properties", "$defs", "definitions")
             )
     return made
+
+
+def _remark(value: Any) -> Any:
+    """Return words about an argument with hidden characters shown; a call is not made of them."""
+    if isinstance(value, list):
+        return [_remark(each) for each in value if isinstance(each, str | int | float)]
+    return shorten(visible(clean(value)), LONGEST_REMARK) if isinstance(value, str) else value

@@ -221,20 +221,28 @@ async def http_transport(
 
 
 async def _bound(answer: httpx2.Response) -> None:
-    """Let an answer end once it is larger than a message may be. Raises MessageTooLargeError for a compressed one."""
+    """End an answer that is larger than a message may be, and put its frame right.
+
+    Raises:
+        MessageTooLargeError: the answer is compressed.
+    """
     import httpx2
+
+    from reyn_jupyter.backends.mcp.messages import reframed
 
     class BoundedStream(httpx2.AsyncByteStream):
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
+            held: list[bytes] = []
             size = 0
             async for data in self._stream:
                 size += len(data)
                 if size > LARGEST_MESSAGE:
                     raise httpx2.StreamError(str(MessageTooLargeError()))
-                yield data
+                held.append(data)
+            yield reframed(b"".join(held), answer.request.content)
 
         async def aclose(self) -> None:
             await self._stream.aclose()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.secret import Secret
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.outputs.parts.content_parts import ContentParts
+
+MOST_REASONS = 5  # tools that are left out and named beside a server
 
 McpTransport = Literal["stdio", "http"]
 McpPhase = Literal["idle", "starting", "ready", "waiting", "needs sign-in", "blocked"]
@@ -183,6 +186,7 @@ class McpServerState:
         version: its own name and version, as it says.
         protocol: the version of the protocol that is spoken.
         last_line: the last line of its log.
+        left_out: its tools that cannot be offered, each with the reason, in sentences.
     """
 
     name: str
@@ -195,6 +199,17 @@ class McpServerState:
     version: str = ""
     protocol: str = ""
     last_line: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+def left_out_tools(states: Iterable[McpServerState]) -> list[str]:
+    """Return a sentence for each server that has tools which cannot be offered, with the first reasons."""
+    return [
+        f"The MCP server {state.name} leaves out {count(len(state.left_out), 'tool')}: "
+        + "; ".join(state.left_out[:MOST_REASONS])
+        for state in states
+        if state.left_out
+    ]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from reyn_jupyter.backends.mcp_servers.client_files import ForeignServer, known_
 from reyn_jupyter.backends.mcp_servers.server_entry import EntryError
 from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
 from reyn_jupyter.backends.mcp_servers.server_store import UNTRUSTED, McpServerStore, StoredServer
-from reyn_jupyter.runtime.access.mcp_access import McpServerState
+from reyn_jupyter.runtime.access.mcp_access import McpServerState, left_out_tools
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.async_session import AsyncSession
@@ -53,7 +53,12 @@ def server_table(parts: Parts) -> Table:
     names = (*used, *(name for name in states if name not in used))
     rows = [_row(parts, name, states.get(name), used.get(name)) for name in sorted(names)]
     is_late = any(row["state"] in ("idle", "starting") for row in rows)
-    notes = (*(() if rows else (NONE_YET,)), *((NOT_YET,) if is_late else ()), *server_remarks(parts))
+    notes = (
+        *(() if rows else (NONE_YET,)),
+        *((NOT_YET,) if is_late else ()),
+        *left_out_tools(states.values()),
+        *server_remarks(parts),
+    )
     return Table("mcp", tuple(rows), "MCP servers", parts.redactor.text(" · ".join(notes)))
 
 
@@ -138,7 +143,11 @@ def server_log(parts: Parts, name: str) -> Card:
     state = known[name]
     facts = (("state", state.phase), *((("why", state.reason),) if state.reason else ()))
     said = lines or ("It has written nothing yet.",)
-    return Card("mcp", f"Log of {name}", facts, (("Last lines, oldest first", said),))
+    left_out = tuple(visible(parts.redactor.text(each)) for each in state.left_out)
+    sections = ((("Tools that are left out", left_out),) if left_out else ()) + (
+        ("Last lines, oldest first", said),
+    )
+    return Card("mcp", f"Log of {name}", facts, sections)
 
 
 def restart_server(parts: Parts, name: str) -> None:

@@ -340,20 +340,22 @@ def test_a_schema_that_hides_or_cannot_be_used_leaves_its_tool_out_alone(make: M
         },
     )
     assert "zz1: its schema hides characters" in str(page["left_out"])
+    assert "zz2: its schema is too deep" in str(page["left_out"]) and page["left_out"][-1] == "1 more"
     entries = [row["qualified_name"] for row in session.list_actions("mcp", filter="lab zz")]
     assert entries == ["mcp__lab__zz5"]
-    assert "zz4" in " ".join(session.problems)
+    log = " ".join(session.parts.services.mcp.log("lab"))
+    assert "zz4: its input schema refers to" in log and "zz4: its" in " ".join(session.problems)
     assert called(session, "lab__zz5", a="a" * 60 + "!").error is not None
 
 
-def test_a_listing_that_nobody_can_read_is_said_to_be_that(make: Make) -> None:
+def test_a_tool_that_is_nested_too_deep_to_be_read_is_left_out_alone(make: Make) -> None:
     deep: dict[str, Any] = {}
     for _ in range(300):
         deep = {"type": "object", "properties": {"a": deep}}
-    session = make(program(options={"tools": [{"name": "zz", "inputSchema": deep}]}), program("other"))
-    result = session.invoke_action("mcp__list_tools", {"server": "lab"})
-    assert result.code == "server_unavailable" and "could not be read" in str(result.error)
-    assert echo(session, "other") == "on"
+    session, page = offered(make, {"name": "zz"}, {"name": "deep", "inputSchema": deep})
+    assert [each["tool"] for each in page["items"]] == ["lab__zz"]
+    assert "deep: it" in page["left_out"][0] and "too deep" in page["left_out"][0]
+    assert echo(session) == "on"
 
 
 def test_ten_thousand_tools_are_taken_and_the_rest_is_said(make: Make) -> None:

@@ -37,14 +37,14 @@ def called(session: reyn.Session, tool: str, **args: Any) -> Any:
 
 def test_tools_are_called_and_its_version_is_known(make: Make, far: HttpServer) -> None:
     session = make(far.entry())
-    assert called(session, "far__echo", text="hello").value == {"result": "hello"}
+    assert called(session, "far__echo", text="hello").value == "hello"
     [row] = session.invoke_action("mcp__list_servers").value
     assert (row["state"], row["transport"], row["version"]) == ("ready", "http", "far 2")
 
 
 def test_a_key_goes_with_each_request_and_stands_in_no_text(make: Make, far: HttpServer) -> None:
     session = make(far.entry(headers={"Authorization": Secret("FAR_KEY", "Bearer open-sesame")}))
-    assert called(session, "far__headers").value == {"result": "Bearer open-sesame"}
+    assert called(session, "far__headers").value == "Bearer open-sesame"
     assert "sesame" not in repr(session.parts.services.mcp.servers())
 
 
@@ -62,7 +62,7 @@ def test_a_server_that_was_killed_and_started_again_answers_the_next_call(make: 
         server.kill()
         server.start()
         assert called(session, "far__echo", text="two").error is None
-        assert called(session, "far__count").value == {"result": 1}
+        assert called(session, "far__count").value == 1
 
 
 def test_a_server_that_is_gone_is_noticed_at_the_call_and_left_alone(make: Make) -> None:

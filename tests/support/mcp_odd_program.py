@@ -1,0 +1,38 @@
+"""A server whose answers are given word for word, by the JSON file that its argument names.
+
+`initialize` is merged into the answer of the handshake, `listing` is the answer of a listing, `answers` has the result
+or the error of a call by the name of its tool; a tool without one answers with its arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+OPTIONS = json.loads(Path(sys.argv[1]).read_text())
+
+
+def answer(message: dict) -> dict:
+    method, params = message["method"], message.get("params") or {}
+    if method == "initialize":
+        told = {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            "serverInfo": {"name": "odd", "version": "1"},
+        }
+        told.update(OPTIONS.get("initialize", {}))
+        return {"result": {key: value for key, value in told.items() if value != "-"}}
+    if method == "tools/call":
+        said = json.dumps(params.get("arguments"))
+        own = {"result": {"content": [{"type": "text", "text": said}]}}
+        return OPTIONS.get("answers", {}).get(params["name"], own)
+    if method in OPTIONS.get("listing", {}):
+        return {"result": OPTIONS["listing"][method]}
+    return {"error": {"code": -32601, "message": "Method not found"}}
+
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "method" in asked and "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer(asked)}), flush=True)
