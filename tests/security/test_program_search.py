@@ -25,6 +25,7 @@ from reyn_jupyter.support.programs.child_process import ChildLimits, ChildMessag
 from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.programs.program_search import find_program, neutral_folder, searched_path
 from tests.support.mcp_servers import PROGRAM, REAL, from_node, from_python, program
+from tests.support.trusting import trust
 
 SECRET = "top-secret-value-123"
 SANDBOXES = [each for each in (Bubblewrap(), Landlock()) if each.problem() is None]
@@ -58,7 +59,7 @@ def start(workspace: Path) -> Iterator[Start]:
             path.chmod(0o600)
             session = stack.enter_context(closing(reyn.Session(root, store="memory", namespace={})))
             if scope == "workspace":
-                session.trust()
+                trust(session)
             return outcome(session)
 
         yield started
@@ -395,7 +396,7 @@ def test_a_trusted_workspace_is_searched_and_an_untrusted_one_is_not(workspace: 
     (workspace / "reyn.yaml").write_text("variables: off\n", encoding="utf-8")
     with closing(reyn.Session(workspace, store="memory", namespace={})) as session:
         assert [each for each in places if searched_path(each)] == []
-        session.trust()
+        trust(session)
         assert [each for each in places if searched_path(each)] == places
         (workspace / "reyn.yaml").write_text("variables: head\n", encoding="utf-8")
         assert [each for each in places if searched_path(each)] == []

@@ -201,7 +201,9 @@ def program_paths(argv: Sequence[str]) -> Iterator[Path]:
             base = Path(os.path.realpath(environment / "bin" / "python")).parent.parent
             for folder in (environment, base):
                 if not folder.is_relative_to("/usr"):
-                    yield from (each for name in _OF_ENVIRONMENT if (each := folder / name).exists())
+                    places = (folder / name for name in _OF_ENVIRONMENT)
+                    # A link (`lib64` to `lib`) would be bound at its target, where something is already.
+                    yield from (each for each in places if each.exists() and not each.is_symlink())
         elif number == 0:  # another file is no part of the program, and has to be named
             yield path
             yield Path(os.path.realpath(path))
