@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.build_listener import BuildListener
 
 TARGET = "reyn.v1"  # of comms
+_IMPORT_TRIES, _IMPORT_PAUSE = 60, 0.05  # of a page that connects; seconds between two tries
 _COMM_MESSAGES = ("comm_open", "comm_msg", "comm_close")
 # What IPython would read as a call for help on the last word. `%reyn?` and `%reyn list?` stay such calls.
 _QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+([^\s?]+[ \t].*\?)[ \t]*$")
@@ -153,9 +155,20 @@ def _hear_in_cells(kernel: Any, comms: Any) -> None:
 
 
 def _comm_opened(comm: Any, message: Any) -> None:
-    from reyn_jupyter.notebook.serving.connection import open_comm
+    """Serve a page.
 
-    open_comm(comm, message)
+    A page may connect on the control thread while a cell imports the same modules. Python then lets one of the two
+    threads see a module that is not complete, instead of letting both wait for ever; so the import is tried again.
+    """
+    for _ in range(_IMPORT_TRIES):
+        try:
+            from reyn_jupyter.notebook.serving.connection import open_comm
+        except (ImportError, AttributeError):
+            time.sleep(_IMPORT_PAUSE)
+        else:
+            open_comm(comm, message)
+            return
+    raise ImportError("reyn_jupyter.notebook.serving.connection cannot be imported")
 
 
 def _displays(shell: Any) -> None:

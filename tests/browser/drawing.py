@@ -101,7 +101,9 @@ class Drawing:
 
     def outline_of(self, html: str) -> str:
         # What is drawn live is typeset by nobody, so it needs no word against that.
-        made: str = self.page.evaluate("(html) => window.outlineOf(html)", html.replace(f" {NOT_TYPESET}", ""))
+        made: str = self.page.evaluate(
+            "(html) => window.outlineOf(html)", html.replace(f" {NOT_TYPESET}", "")
+        )
         return made
 
     @staticmethod

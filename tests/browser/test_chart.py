@@ -108,8 +108,8 @@ def test_a_card_and_a_result_show_a_chart_in_both_themes(
     assert view_ground == picture_ground
     expect(page.locator(".r-picture img")).to_have_count(2)
     name = page.locator(".r-picture img").first.get_attribute("alt") or ""
-    assert name.startswith("Bar chart: sum of amount by day (month), 3 bars, highest Feb 2026 1,050")
-    expect(page.get_by_role("cell", name="1,050").first).to_be_visible()
+    assert name.startswith("Bar chart: mean of amount by day (month), 3 bars, highest Feb 2026 525")
+    expect(page.get_by_role("cell", name="525").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth") and asked == []
     page.screenshot(path=tmp_path / f"chart-{theme}-{width}.png", full_page=True)
     page.close()
@@ -133,7 +133,7 @@ def test_a_live_viewer_draws_the_same_and_loads_nothing(
             ground, mark, text = drawn(page)
             assert (ground > 0.9) == (theme == "light") and mark >= 3 and text >= 4.5
             page.locator("summary").filter(has_text="As a table").first.click()
-            expect(page.get_by_role("cell", name="1,050").first).to_be_visible()
+            expect(page.get_by_role("cell", name="525").first).to_be_visible()
             page.screenshot(path=tmp_path / f"live-{theme}.png", full_page=True)
             assert opened.elsewhere == []
             assert [each for each in opened.complaints if "favicon" not in each] == []
