@@ -57,7 +57,7 @@ def test_a_verb_shows_one_output_and_returns_its_object(
     assert len(cell.outputs) == 1 and cell.outputs[0].get("execution_count")
     assert shown in cell.text
     html = cell.outputs[0]["data"]["text/html"]
-    assert html.startswith('<div class="reyn-view"') and "<script" not in html
+    assert html.startswith('<div class="reyn-view ') and "<script" not in html
     assert not kernel.run(f"kept = %reyn {line}").outputs
     assert kernel.value("type(kept).__name__") == kind
 

@@ -64,7 +64,6 @@ def to_snapshot(
         "view": whole,
         "live": None if live is None else live.model_dump(mode="json"),
         "lost": None if lost is None else to_snapshot(lost, "", limit=LOST_BYTES)["view"],
-        "question": None,
     }
     roomy = view.kind in ROOMY
     bound = limit if limit is not None else REPORT_BYTES if roomy else SNAPSHOT_BYTES

@@ -39,7 +39,7 @@ def test_registered_twice_objects_show_once_in_every_representation(shell: Inter
     register(shell)
     data, _ = shell.display_formatter.format(ActionTable({"total": 1}, (row(),)))
     assert set(data) == {"application/vnd.reyn.actions+json", "text/html", "text/plain"}
-    assert data["text/html"].startswith('<div class="reyn-view"')
+    assert data["text/html"].startswith('<div class="reyn-view ')
     assert "file__read" in data["text/plain"]
 
 
