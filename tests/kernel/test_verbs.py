@@ -17,7 +17,7 @@ LOOK = "invoke file__read path=data/orders.csv"
         ("", "Card", "workspace"),
         ("status", "Card", "Try: %reyn ask"),
         ("help", "Card", "ask the model"),
-        ("help invoke", "Card", "%reyn invoke NAME [key=value …]"),
+        ("help invoke", "Card", "%reyn invoke NAME [key=value|{…} …]"),
         ("list --help", "Card", "[CATEGORY …]"),
         ("doctor", "Card", "OPENAI_API_KEY"),
         ("list", "ActionTable", "file__read"),

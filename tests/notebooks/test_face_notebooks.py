@@ -58,7 +58,7 @@ def test_as_a_page_of_nbconvert_it_shows_our_html_and_loads_no_code_of_widgets(r
         for output in cell.get("outputs", ())
         if any(mime.startswith("application/vnd.reyn.") for mime in output.get("data", ()))
     ]
-    assert page.count('class="reyn-view"') == len(ours) > 0
+    assert page.count('class="reyn-view ') == len(ours) > 0
     assert not any(WIDGET_MIME in data for data in ours)  # nobody was there to use one
     assert WIDGET_MIME not in page and "html-manager" not in page
 
