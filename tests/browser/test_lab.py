@@ -241,21 +241,6 @@ def test_a_kernel_whose_cells_wait_is_asked_once_and_complains_of_nothing(lab: L
     assert not [each for each in said if each.get("name") == "stderr"]
 
 
-def test_a_kernel_that_cannot_do_so_is_said_to_be_busy_and_answers_afterwards(lab: LabPage) -> None:
-    waits, go_on = lab.server.gate()
-    lab.open(LOAD, "%reyn explore", waits)
-    lab.script("panel.sessionContext.session.kernel.commsOverSubshells = 'disabled'")  # as with ipykernel 6
-    lab.run(0, 1)
-    explorer = lab.output(1)
-    expect(explorer.get_by_role("grid")).to_contain_text("file__read")
-    lab.start(2)
-    explorer.get_by_text("file__read", exact=True).click()
-    expect(caption(explorer)).to_contain_text("Kernel busy")
-    go_on.touch()
-    expect(explorer.get_by_role("button", name=re.compile("Insert cell"))).to_be_visible()
-    expect(caption(explorer)).to_be_hidden()
-
-
 def test_a_run_opens_in_the_trace_viewer(lab: LabPage) -> None:
     lab.open(SAYS, "says(call('list_actions'), 'Counted.')", "%reyn ask what is there?").run()
     viewer = lab.output(2)
