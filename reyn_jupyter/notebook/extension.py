@@ -138,7 +138,7 @@ def _comms(shell: Any) -> Any:
 def _hear_in_cells(kernel: Any, comms: Any) -> None:
     """Take our comms' messages on the control channel too, which a kernel reads while a cell runs.
 
-    A front end finds out by a request for the open comms whether they are taken: one of our target is there from now on.
+    A front end asks for the open comms to find out whether they are taken: one of our target is there from now on.
     """
 
     def taking(kind: str) -> Any:
