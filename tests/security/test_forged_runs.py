@@ -43,7 +43,10 @@ def test_what_a_run_records_of_its_settings_holds_in_its_replay(workspace: Path)
 
     (workspace / "notes.txt").write_text("a note\n")
     run = reyn.Session(workspace, model=ScriptedModel(STEPS[0], "Done.")).ask("read it")
-    assert set(run.started.settings) == RECORDED_KEYS | WEAK_KEYS | {"writes_per_completion"}
+    assert set(run.started.settings) == RECORDED_KEYS | WEAK_KEYS | {
+        "writes_per_completion",
+        "reasoning_effort",
+    }
 
 
 @pytest.mark.parametrize(

@@ -151,12 +151,15 @@ def test_steps_run_after_those_that_they_depend_on_wherever_they_stand(bench: Wo
     assert steps_of(run)["d"]["outputs"] == {"echo": {"b": of_a, "c": of_a}}
 
 
+# Shows that it runs by a process of its own, and waits for a file of the test.
 MEETS = gives(
-    '{"met": other.exists()}',
-    "import time\nfrom pathlib import Path\n(Path(inputs['log']) / inputs['me']).touch()\n"
-    "other = Path(inputs['log']) / inputs['other']\nend = time.monotonic() + 250\n"
-    "while not other.exists() and time.monotonic() < end:\n    time.sleep(0.02)\n",
+    '{"met": go.exists()}',
+    "import subprocess, time\nfrom pathlib import Path\n"
+    "running = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', inputs['mark']])\n"
+    "go = Path(inputs['signals']) / 'go'\nend = time.monotonic() + 250\n"
+    "while not go.exists() and time.monotonic() < end:\n    time.sleep(0.02)\nrunning.kill()\n",
 )
+SIGNALS = {"type": "string", "format": "readable-path"}
 
 
 def test_outputs_stand_in_the_order_of_the_plan_whichever_step_ended_first(bench: Workshop) -> None:
@@ -165,12 +168,21 @@ def test_outputs_stand_in_the_order_of_the_plan_whichever_step_ended_first(bench
 
 
 def test_independent_branches_run_side_by_side(bench: Workshop) -> None:
-    """Each of the two waits for the other, so that none is done before both have begun."""
-    bench.add("meets", MEETS, input_schema=opened(log=LOG))
+    """Each of the two waits until both have begun."""
+    bench.add("meets", MEETS, input_schema=opened(signals=SIGNALS))
+    (bench.root / "signals").mkdir()
+    marks = [f"meets-{secrets.token_hex(8)}" for _ in range(2)]
+
+    def let_go() -> None:
+        until(lambda: all(map(alive, marks)))
+        (bench.root / "signals" / "go").touch()
+
+    watching = threading.Thread(target=let_go)
+    watching.start()
     run = bench.execute(
-        step("a", "meets.run", {"log": "log", "me": "a", "other": "b"}),
-        step("b", "meets.run", {"log": "log", "me": "b", "other": "a"}),
+        *(step(f"s{at}", "meets.run", {"signals": "signals", "mark": mark}) for at, mark in enumerate(marks))
     )
+    watching.join()
     assert [each["outputs"] for each in run["steps"]] == [{"met": True}] * 2
 
 
@@ -261,13 +273,14 @@ def test_a_skipped_step_keeps_its_error(bench: Workshop) -> None:
 def test_the_deadline_is_that_of_the_whole_run(bench: Workshop) -> None:
     mark = f"whole-{secrets.token_hex(8)}"
     bench.write("sleeps", SLEEPS)
-    bench.add("meets", MEETS, input_schema=opened(log=LOG))
+    bench.add("meets", MEETS, input_schema=opened(signals=SIGNALS))
+    (bench.root / "signals").mkdir()
     bench.policy(max_run_seconds=300)
 
     def pass_time() -> None:
-        until((bench.root / "log" / "a").exists)
+        until(lambda: alive(f"first {mark}"))
         advance(200)
-        (bench.root / "log" / "go").touch()
+        (bench.root / "signals" / "go").touch()
         until(lambda: alive(mark))
         advance(200)  # more than is left of the limit, and not more than all of it
 
@@ -275,7 +288,7 @@ def test_the_deadline_is_that_of_the_whole_run(bench: Workshop) -> None:
         passing = threading.Thread(target=pass_time)
         passing.start()
         run = bench.execute(
-            step("a", "meets.run", {"log": "log", "me": "a", "other": "go"}),
+            step("a", "meets.run", {"signals": "signals", "mark": f"first {mark}"}),
             step("b", "sleeps.run", {"mark": mark}, depends_on=["a"]),
             echo("c", depends_on=["b"]),
         )

@@ -133,7 +133,7 @@ def test_logs_arrive_while_the_utility_runs(workshop: Workshop) -> None:
         "go = Path(inputs['folder']) / 'go'\nend = time.monotonic() + 250\n"
         "while not go.exists() and time.monotonic() < end:\n    time.sleep(0.02)\n"
     )
-    folder = {"type": "string", "format": "writable-folder"}
+    folder = {"type": "string", "format": "readable-path"}
     workshop.add("live", gives('{"went": go.exists()}', body), input_schema=closed(folder=folder))
     (workshop.root / "signals").mkdir()
 
