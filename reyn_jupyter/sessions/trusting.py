@@ -214,7 +214,7 @@ def _question(parts: Parts, each: Waiting) -> Question:
         preview = PartialPreview(masked, HIDDEN_VALUES) if masked != text else text
     what = "what changed since it was trusted" if before is not None else "all of it"
     head = f"trust {each.name}; below stands {what}"
-    return Question("trust", question_detail((head, *each.about), preview, {}, parts.redactor), ())
+    return Question("%reyn trust", question_detail((head, *each.about), preview, {}, parts.redactor), ())
 
 
 def _without_secret(match: re.Match[str]) -> str:

@@ -29,6 +29,7 @@ from tests.support.waiting import until
 # REYN_LABEXTENSION tries a build that lies elsewhere.
 BUILD = Path(os.environ.get("REYN_LABEXTENSION") or Path(reyn_jupyter.__file__).parent / "labextension")
 PATIENCE = 60_000  # ms
+LONGEST = 300_000  # ms that a cell may run; one that asks a question would run for ever
 FLAGS = (
     "--no-browser",
     "--LabApp.expose_app_in_browser=True",
@@ -289,7 +290,9 @@ class LabPage:
             f"""window.jupyterapp.shell.activateById(panel.id);
             panel.content.activeCellIndex = given;
             panel.content.deselectAll();
-            {how} window.jupyterapp.commands.execute("notebook:run-cell");""",
+            const over = window.jupyterapp.commands.execute("notebook:run-cell");
+            const late = (done, failed) => setTimeout(() => failed(new Error("the cell still runs")), {LONGEST});
+            {how} Promise.race([over, new Promise(late)]);""",
             index,
         )
 
