@@ -471,7 +471,7 @@ class _Execution:
     async def _changed(self, run_file: RunFile, artifacts: Sequence[StepArtifact]) -> tuple[str, ...]:
         """Return the files of a step that are not as it made or read them, read beside the loop while this waits."""
         stored = self.earlier.steps.values() if self.earlier is not None else ()
-        own = {(each.path, each.sha256) for step in stored for each in (*step.artifacts, *step.writes)}
+        own = [each for step in stored for each in (*step.artifacts, *step.writes)]
         over = threading.Event()
         try:
             return await asyncio.to_thread(run_file.changed, artifacts, over.is_set, own)

@@ -343,21 +343,24 @@ class RunFile:
         self,
         artifacts: Sequence[StepArtifact],
         is_over: Callable[[], bool] = lambda: False,
-        own: Collection[tuple[str, str]] = (),
+        own: Collection[StepArtifact] = (),
     ) -> tuple[str, ...]:
         """Return the paths of files and folders that are no longer as a step made or read them; blocks while it reads.
 
         Args:
             artifacts: As they were. One without a hash was not read, and counts as changed.
             is_over: True once no one waits for the result.
-            own: Paths with the hashes that steps of the same run left there, which are no changes.
+            own: What steps of the same run left there, which is no change.
         """
         found = []
+        left: dict[str, list[StepArtifact]] = {}
+        for mine in own:
+            left.setdefault(mine.path, []).append(mine)
         for each in artifacts:
-            # A file of the run may be larger than it was.
-            most = float("inf") if any(path == each.path for path, _ in own) else each.size
+            known = [each, *left.get(each.path, ())]
+            most = max(one.size for one in known)
             now = _artifact(self.workspace, each.path, _Reading(most, is_over))
-            if not each.sha256 or (now != each and (now.path, now.sha256) not in own):
+            if not each.sha256 or now.sha256 not in (one.sha256 for one in known):
                 found.append(each.path)
         return tuple(found)
 
