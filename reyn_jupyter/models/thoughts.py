@@ -21,14 +21,20 @@ _PAIRS = {
     "◁think▷": "◁/think▷",
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "<|channel|>analysis<|message|>": "<|end|>",
+    "<|start|>assistant<|channel|>analysis<|message|>": "<|end|>",
+    "<|channel|>commentary<|message|>": "<|end|>",
     "analysis<|message|>": "<|end|>",
+    "analysis": "assistantfinal",  # special tokens left out; only with a capital letter behind it
 }
 # A template may write the opening tag itself, so that only the end arrives: alone in its line, or before an empty one.
 _END_ALONE = re.compile(r"(?:</think>|</seed:think>|\[/THINK\]|◁/think▷)[ \t]*(?=\n|$|<)")
 _FINAL = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>")
+_HEADS = (*_PAIRS, "<|start|>assistant<|channel|>final<|message|>", "<|channel|>final<|message|>")
 _TAIL = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*$")
 # A call in text form ends thoughts whose closing tag the model forgot.
-_CALL = re.compile(r"\n\s*(?=<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=)")
+_CALL = re.compile(
+    r"(?:assistant(?=commentary to=)|\n\s*)(?=commentary to=|<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=)"
+)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
@@ -53,6 +59,8 @@ def split_thoughts(text: str) -> tuple[str, str]:
         end = rest.find(_PAIRS[tag], start)
         if end < 0:
             call = _CALL.search(rest, start)
+            if call is None and tag == "analysis":  # a name such as `analysisReport`
+                break
             end = call.start() if call is not None else len(rest)
             thoughts.append(rest[start:end].strip())
             rest = rest[end:]
@@ -73,8 +81,9 @@ def _opening(text: str) -> tuple[str, int] | None:
     """Return the tag that a text begins with, and where it ends."""
     start = len(text) - len(text.lstrip())
     for tag in _PAIRS:
-        if text.startswith(tag, start):
-            return tag, start + len(tag)
+        end = start + len(tag)
+        if text.startswith(tag, start) and (tag != "analysis" or text[end : end + 1].isupper()):
+            return tag, end
     return None
 
 
@@ -121,7 +130,9 @@ class ThoughtFilter:
                 self._closing, self._held = _PAIRS[opened[0]], self._held[opened[1] :]
                 continue
             start = self._held.lstrip()
-            if any(tag.startswith(start) for tag in _PAIRS):  # nothing yet, or the beginning of a tag
+            if any(tag.startswith(start) for tag in _HEADS):  # nothing yet, or the beginning of a tag
                 return
+            if (final := _FINAL.match(start)) is not None:
+                start = start[final.end() :]
             self._open = True
             self._on_text(start)

@@ -7,7 +7,7 @@ Invariants: values are literals, and nothing of a text is run to read it; no par
 before, however the stream was cut (`CallFilter`); reading takes a time that grows with the length, and no faster, since
 a small model may write spaces for ever. Sources: NousResearch, Hermes Function Calling (`<tool_call>`); Mistral's
 tokenizers (`[TOOL_CALLS]`); Meta, Llama 3.1 prompt format (`<|python_tag|>`, `<function=…>`, Python's calls); Yao et
-al., ReAct (`Action:`).
+al., ReAct (`Action:`); the chat template of Qwen3-Coder (`<parameter=…>`); openai/harmony (`to=functions.…`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -31,11 +32,22 @@ _MOST_TAGS = 200  # that are looked at in one text, and calls of a text that is 
 _TAG = re.compile(re.escape(OPEN) + r"\s*")
 _CLOSED = re.compile(r"\s*" + re.escape(CLOSE))
 _OPENED_FENCE = re.compile(r"```\w*[ \t]*(\n|$)")
-_BEGINNINGS = ("{", "[", OPEN, "<|python_tag|>", "<function=", "Thought:", "Action:")
-_MARKS = re.compile(r"\s*(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|Action:\s*\w+)")
+_BEGINNINGS = (
+    "{", "[", OPEN, "<|python_tag|>", "<function=", "Thought:", "Action:", "<|start|>assistant",
+    "<|channel|>commentary to=", "commentary to=", "assistantcommentary to=",
+)  # fmt: skip
+_MARKS = re.compile(
+    r"\s*(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|Action:\s*\w+|(?:<\|channel\|>)?commentary to=)"
+)
 _ENDS = ("<|eom_id|>", "<|eot_id|>", "<|im_end|>", "</s>")
 _MOST_ENDS = 8  # of them behind each other
 _FUNCTION = re.compile(r"\s*<function=([\w.-]+)>(.*?)(?:</function>\s*|$)", re.DOTALL)
+_PARAMETER, _PARAMETER_END = re.compile(r"\s*<parameter=([\w.-]+)>\n?"), "</parameter>"
+_HARMONY = re.compile(
+    r"\s*(?:<\|start\|>)?(?:assistant)?\s*(?:<\|channel\|>)?\s*(?:(?:commentary|analysis)\s+)?to=(?:functions\.)?([\w.-]+)"
+    r"\s*(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?(?:<\|constrain\|>)?\s*(?:json|code)?\s*(?:<\|message\|>)?\s*(?=\{)"
+)
+_HARMONY_END = re.compile(r"\s*(?:<\|(?:call|end)\|>)?\s*")
 _MISTRAL = re.compile(r"\s*([\w.-]+)(?:\[ARGS\])?\s*(?=\{)")
 _REACT = re.compile(
     r"(?:Thought:[^\n]*\n(?:[ \t]*\n)*)?"
@@ -220,8 +232,13 @@ def _tagged(text: str) -> tuple[WrittenCall, ...]:
     while rest:
         if not rest.startswith(OPEN) or len(calls) >= _MOST_TAGS:
             return ()
-        value, rest = _value(rest[len(OPEN) :])
-        found = _of_value(value, marked=True)
+        rest = rest[len(OPEN) :].lstrip()
+        if rest.startswith("<function="):
+            call, rest = _function(rest)
+            found: tuple[WrittenCall, ...] = (call,)
+        else:
+            value, rest = _value(rest)
+            found = _of_value(value, marked=True)
         if not found:
             return ()
         calls += found
@@ -267,14 +284,54 @@ def _llama(text: str) -> tuple[WrittenCall, ...]:
         return ()
     calls = []
     while text:
-        named = _FUNCTION.match(text)
+        if len(calls) >= _MOST_TAGS:
+            return ()
+        call, text = _function(text)
+        text = text.removeprefix(CLOSE).lstrip()  # Qwen3-Coder leaves the tag before it out at times
+        calls.append(call)
+    return tuple(calls)
+
+
+def _function(text: str) -> tuple[WrittenCall, str]:
+    """Return the call in tags of Llama or Qwen3-Coder that a text begins with, and what stands behind."""
+    named = _FUNCTION.match(text)
+    if named is None:
+        raise ValueError("no call")
+    return WrittenCall(named[1], _of_parameters(named[2]), True), text[named.end() :]
+
+
+def _of_parameters(body: str) -> dict[str, Any]:
+    """Return arguments as JSON, or each in a tag of its own: as text, unless it is a JSON object or list."""
+    if "<parameter=" not in body:
+        value, rest = _value(body.strip() or "{}")
+        if rest or not isinstance(value, dict):
+            raise ValueError("no arguments")
+        return value
+    arguments: dict[str, Any] = {}
+    place = 0
+    while (opened := _PARAMETER.match(body, place)) is not None:
+        end = body.index(_PARAMETER_END, opened.end())
+        given = body[opened.end() : end].removesuffix("\n")
+        arguments[opened[1]] = given
+        if given[:1] in ("{", "["):
+            with suppress(ValueError):
+                arguments[opened[1]] = _DECODER.decode(given)
+        place = end + len(_PARAMETER_END)
+    if body[place:].strip():
+        raise ValueError("text beside the arguments")
+    return arguments
+
+
+def _harmony(text: str) -> tuple[WrittenCall, ...]:
+    """Return calls in the form of gpt-oss, with or without its special tokens."""
+    calls: list[WrittenCall] = []
+    while text:
+        named = _HARMONY.match(text)
         if named is None or len(calls) >= _MOST_TAGS:
             return ()
-        value, rest = _value(named[2].strip() or "{}")
-        if rest or not isinstance(value, dict):
-            return ()
+        value, rest = _value(text[named.end() :])
         calls.append(WrittenCall(named[1], value, True))
-        text = text[named.end() :]
+        text = _HARMONY_END.sub("", rest, count=1)
     return tuple(calls)
 
 
@@ -338,7 +395,7 @@ def _dotted(node: ast.expr) -> str:
     raise ValueError("no name")
 
 
-_FORMS = (_tagged, _mistral, _llama, _react, _json, _python)
+_FORMS = (_tagged, _mistral, _llama, _harmony, _react, _json, _python)
 
 
 def _marked(calls: Sequence[WrittenCall]) -> tuple[WrittenCall, ...]:

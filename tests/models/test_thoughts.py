@@ -23,6 +23,8 @@ CASES = {
         "Two?",
         "Three.",
     ),
+    "analysisTwo?assistantfinalThree.": ("Two?", "Three."),
+    "analysisReport is a name.": ("", "analysisReport is a name."),
     "Three lines.": ("", "Three lines."),
     "  Three lines.": ("", "  Three lines."),
     "Write `</think>` at the end.": ("", "Write `</think>` at the end."),

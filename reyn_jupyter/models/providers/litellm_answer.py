@@ -26,8 +26,9 @@ from reyn_jupyter.models.base import (
     canonical,
     estimate_tokens,
 )
-from reyn_jupyter.models.providers.provider_errors import cut_off, no_completion
-from reyn_jupyter.models.providers.raw_stream import BodyEnd, WholeDeltas
+from reyn_jupyter.models.providers.provider_errors import cut_off, ended_in_error, message_in, no_completion
+from reyn_jupyter.models.providers.raw_stream import ReplyBody, WholeDeltas
+from reyn_jupyter.models.thoughts import split_thoughts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,10 @@ _FINISH = {
     "recitation": "content_filter", "error_toxic": "content_filter", "sensitive": "content_filter",
     "guardrail_intervened": "content_filter", "content_filtered": "content_filter",
 }  # fmt: skip
+_USUAL = frozenset({"stop", "length", "tool_calls", "content_filter", "refusal"})
+_FAILED = frozenset(
+    {"error", "abort", "aborted", "cancelled"}
+)  # vLLM and SGLang abort; OpenRouter and Mistral fail
 # Tokens of the prompt that a provider read from its cache and wrote to it, as OpenAI (in the details), Moonshot and
 # Together (beside them), Anthropic, DeepSeek, Bedrock, Gemini, and OpenRouter (writes) call them.
 _CACHE_READ = (
@@ -65,8 +70,9 @@ class NotStreamed(Exception):  # noqa: N818 - not an error of the answer: it say
 class IncomingAnswer:
     """Takes an answer in, chunk by chunk or whole, and gives the `Response`."""
 
-    def __init__(self, request: Request, on_text: Callable[[str], None] | None) -> None:
+    def __init__(self, request: Request, on_text: Callable[[str], None] | None, body: ReplyBody) -> None:
         self._request = request
+        self._body = body
         self._on_text = on_text
         self._text: list[str] = []
         self._thoughts: list[str] = []
@@ -78,7 +84,6 @@ class IncomingAnswer:
         self._usage: Any = None
         self._fingerprint: str | None = None
         self._raw: object = None
-        self._end: BodyEnd | None = None
         self.listener_error: Exception | None = None
 
     @property
@@ -102,6 +107,8 @@ class IncomingAnswer:
         self._usage = getattr(answer, "usage", None)
         self._finish = choices[0].finish_reason
         self._take_message(choices[0].message)
+        beside = getattr(choices[0], "provider_specific_fields", None) or {}
+        self._refuse_failure(message_in(beside.get("error")))
 
     def _take_message(self, message: Any) -> None:
         text, thoughts = _content(getattr(message, "content", None))
@@ -139,12 +146,13 @@ class IncomingAnswer:
             self.listener_error = error
             raise
 
-    def watch(self, stream: Any, end: BodyEnd) -> None:
+    def watch(self, stream: Any) -> None:
         """Read from a provider's stream what LiteLLM would leave out."""
-        self._end = end
         raw = getattr(stream, "completion_stream", None)
         if raw is not None and hasattr(raw, "__aiter__"):
-            stream.completion_stream = WholeDeltas(raw, _content, self._take_refusal, lambda: end.is_said)
+            stream.completion_stream = WholeDeltas(
+                raw, _content, self._take_refusal, lambda: self._body.is_ended
+            )
 
     def _take_refusal(self, piece: str) -> None:
         self._refusal.append(piece)
@@ -154,20 +162,27 @@ class IncomingAnswer:
     def end_stream(self, stream: Any) -> None:
         """The stream ended in good order: see that it was a whole answer, and read the provider's usage.
 
-        Raises NotStreamed when not a single chunk came, ModelError when the answer was cut off.
+        Raises NotStreamed when not a single chunk came, ModelError when the answer was cut off, and OddError.
         """
         received = getattr(stream, "chunks", ())
-        if not received:
+        if self._body.error is not None:
+            raise self._body.error
+        if not received or (self._body.is_json and not (self.begun or self._thoughts)):
             raise NotStreamed
-        self._finish = getattr(stream, "received_finish_reason", self._finish)
-        if self._finish is None and self._end is not None and self._end.names_reason:
-            self._finish = getattr(stream, "intermittent_finish_reason", None)
+        self._finish = getattr(stream, "received_finish_reason", self._finish) or self._body.reason
         if self._finish is None:
             raise cut_off(self._request.model)
+        self._refuse_failure()
         self._raw = received
         self._usage = next(
             (usage for chunk in reversed(received) if (usage := getattr(chunk, "usage", None))), None
         )
+
+    def _refuse_failure(self, said: str = "") -> None:
+        """Raise ModelError if the reason for the end is that the server failed."""
+        self._finish = _finish_of(self._finish, self._body.reason)
+        if self._finish in _FAILED:
+            raise ended_in_error(self._request.model, self._finish, said)
 
     def response(self, model: str, litellm: Any) -> Response:
         """The whole answer; an id that the provider left out is made from the conversation's length."""
@@ -175,8 +190,7 @@ class IncomingAnswer:
         text, thoughts = "".join(self._text), "".join(self._thoughts)
         arguments = "".join(call.arguments for call in calls)
         usage = _usage(self._usage) or _estimated(self._request, f"{thoughts}{text}", arguments)
-        finish = str(self._finish or "stop").lower()
-        finish = _FINISH.get(finish, finish)
+        finish = self._finish or "stop"
         if self._refusal and not text and not calls:
             text, finish = "".join(self._refusal), "refusal"
         return Response(
@@ -190,6 +204,29 @@ class IncomingAnswer:
             raw=self._raw,
             reasoning=Reasoning(thoughts, _joined(self._blocks)),
         )
+
+
+def _finish_of(passed_on: str | None, named: str | None) -> str:
+    """Return the reason for the end: the usual name of the server's own, or that itself if LiteLLM made it "stop".
+
+    >>> _finish_of("stop", "MAX_TOKENS"), _finish_of("stop", "network_error"), _finish_of("content_filter", "OTHER")
+    ('length', 'network_error', 'content_filter')
+    """
+    passed, own = (
+        _FINISH.get(name, name) for name in (str(each or "stop").lower() for each in (passed_on, named))
+    )
+    return passed if named is None or (own not in _USUAL and passed != "stop") else own
+
+
+def whole_content(given: Any) -> tuple[str, str]:
+    """Return the text and the thoughts in a whole content, also thoughts in tags.
+
+    >>> whole_content("<think>Hm.</think>3")
+    ('3', 'Hm.')
+    """
+    text, thoughts = _content(given)
+    tagged, answer = split_thoughts(text)
+    return answer, "\n\n".join(filter(None, (thoughts, tagged)))
 
 
 def _content(given: Any) -> tuple[str, str]:

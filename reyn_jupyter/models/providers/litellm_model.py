@@ -28,7 +28,7 @@ from reyn_jupyter.models.providers import (
     wire,
 )
 from reyn_jupyter.models.providers.attachments import provider_messages
-from reyn_jupyter.models.providers.litellm_answer import IncomingAnswer, NotStreamed
+from reyn_jupyter.models.providers.litellm_answer import IncomingAnswer, NotStreamed, whole_content
 from reyn_jupyter.models.providers.prices import Price, price_of
 from reyn_jupyter.models.providers.provider_facts import (
     ALIKE_NAMES,
@@ -209,9 +209,10 @@ class LiteLLMModel:
         self._demand_effort(litellm, request)
         manner = self._manner
         while True:
-            incoming = IncomingAnswer(request, on_text)
+            body = raw_stream.next_body(whole_content if manner == "whole" else None)
+            incoming = IncomingAnswer(request, on_text, body)
             try:
-                await self._call(litellm, request, incoming, manner)
+                await self._call(litellm, request, incoming, manner, body)
             except _SimplerError as refusal:
                 manner = refusal.manner
                 continue
@@ -258,7 +259,14 @@ class LiteLLMModel:
         if self._api_base is None and base_override(self._model, self._environ) is None:
             raise provider_errors.missing_key(self._model, variable)
 
-    async def _call(self, litellm: Any, request: Request, incoming: IncomingAnswer, manner: Manner) -> None:
+    async def _call(
+        self,
+        litellm: Any,
+        request: Request,
+        incoming: IncomingAnswer,
+        manner: Manner,
+        body: raw_stream.ReplyBody,
+    ) -> None:
         stream: Any = None
         failure: ModelError
         clock = asyncio.get_running_loop().time
@@ -266,13 +274,12 @@ class LiteLLMModel:
         end = clock() + max(request.first_word or 0.0, request.timeout * _TOTAL_FACTOR)
         try:
             async with asyncio.timeout(first_word) as silence:
-                body = raw_stream.next_body()
                 answer = await litellm.acompletion(**self._arguments(litellm, request, manner))
                 if manner == "whole":
                     incoming.take_whole(answer)
                     return
                 stream = answer
-                incoming.watch(stream, body)
+                incoming.watch(stream)
                 async for chunk in stream:
                     silence.reschedule(min(clock() + request.timeout, end))
                     incoming.take(chunk)
@@ -291,10 +298,10 @@ class LiteLLMModel:
                 raise
             if not incoming.begun and self._leaves_out(litellm, error, request):
                 raise _PartRefusedError from None
-            simpler = None if incoming.begun else _simpler(error, manner)
+            simpler = None if incoming.begun else _simpler(error, manner, body)
             if simpler is not None:
                 raise _SimplerError(simpler) from None
-            failure = self._explained(error, streaming=stream is not None)
+            failure = self._explained(body.error or error, streaming=stream is not None and body.status < 400)
         finally:
             if stream is not None:
                 await _close(stream)
@@ -393,8 +400,10 @@ class _PartRefusedError(Exception):
     """The provider refused a part that the next attempt leaves out."""
 
 
-def _simpler(error: Exception, manner: Manner) -> Manner | None:
+def _simpler(error: Exception, manner: Manner, body: raw_stream.ReplyBody) -> Manner | None:
     """The manner to try when a provider's error refuses the streaming itself, None for every other error."""
+    if manner != "whole" and body.is_json and body.status < 400:  # an answer, but not in pieces
+        return "whole"
     if manner == "whole" or getattr(error, "status_code", None) not in (400, 404, 422, 501):
         return None
     said = str(error).lower()

@@ -22,6 +22,11 @@ _ASKED = tuple(
         rf"requested tokens \({_NUMBER}",
         rf"prompt is too long: {_NUMBER} tokens",
         rf"input (?:prompt )?\({_NUMBER} tokens\)",
+        rf"you requested (?:about|a total of) {_NUMBER}",
+        rf"prompt contains {_NUMBER} tokens",
+        rf"keep the first {_NUMBER} tokens",
+        rf"must have less than [\d,]+ tokens\. given: {_NUMBER}",
+        rf"your request has {_NUMBER} input tokens",
         rf"input token count \({_NUMBER}\)",
     )
 )
@@ -31,6 +36,9 @@ _TAKEN = tuple(
         rf"context size(?: of)? \(?{_NUMBER}",
         rf"n_ctx\W{{1,4}}{_NUMBER}",
         rf"context length (?:is|of)(?: only)? {_NUMBER}",
+        rf"context length \({_NUMBER} tokens\)",
+        rf"with {_NUMBER} maximum context length",
+        rf"must have less than {_NUMBER} tokens",
         rf"context limit: [\d,]+ \+ [\d,]+ > {_NUMBER}",
         rf"`max_new_tokens` must be <= {_NUMBER}",
         rf"> {_NUMBER} maximum",

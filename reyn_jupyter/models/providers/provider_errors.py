@@ -39,6 +39,7 @@ _NO_CONNECTION = frozenset({
 })  # fmt: skip
 _TIMED_OUT = frozenset({"Timeout", "APITimeoutError", "ReadTimeout", "ConnectTimeout", "TimeoutError"})
 _LONGEST_CHAIN = 12
+_PASSING = (408, 424, 499)  # of the server's own failure: TGI's and Bedrock's for a model that failed is 424
 # How providers say that a request is too long. Sources: OpenAI, Anthropic, Gemini, Bedrock, Mistral, vLLM, SGLang, TGI,
 # llama.cpp, LM Studio, Ollama, and OpenRouter, as quoted in the issues of those projects.
 _TOO_LONG = re.compile(
@@ -48,20 +49,21 @@ _TOO_LONG = re.compile(
     r"|tokens`? \+ `max_new_tokens`|context the overflows|context overflow"
     r"|exceeds? the (?:model's )?maximum (?:context|input|sequence|prompt)|larger than the max\w* (?:context|input)"
     r"|reduce the length of (?:the|your) (?:messages|prompt|input)|input length (?:\d+ )?exceeds"
-    r"|number of (?:input )?tokens (?:\S+ )?(?:exceeds|must be)|prompt contains \d+ tokens",
+    r"|number of (?:input )?tokens (?:\S+ )?(?:exceeds|must be)|prompt contains \d+ tokens"
+    r"|`inputs` must have less than|request_too_large|request exceeds the maximum size",
     re.IGNORECASE,
 )
-_RATE = re.compile(r"per (?:minute|second|hour|day)|rate.?limit", re.IGNORECASE)
+_RATE = re.compile(r"per (?:min\w*|second|hour|day)|rate.?limit|please wait", re.IGNORECASE)
 _BARE = re.compile(r"(?:Error code: \d{3}|An error occurred during streaming|)\s*")
 _MESSAGE_KEYS = (
     "message", "error", "detail", "details", "msg", "error_message", "errorMessage", "errors", "description",
     "title", "reason", "object", "type",
 )  # fmt: skip
 _MARKUP = re.compile(r"<(?:style|script).*?</|<[^>]*>", re.DOTALL)
-_MOST_PARTS, _DEEPEST_BODY, _LONGEST_BODY = 5, 6, 100_000
+_MOST_PARTS, _DEEPEST_BODY, _LONGEST_BODY = 5, 9, 100_000
 _NO_CREDIT = (
     "insufficient_quota", "insufficient balance", "insufficient credits", "credit balance is too low",
-    "billing_hard_limit", "billing hard limit", "billing_not_active",
+    "billing_hard_limit", "billing hard limit", "billing_not_active", "budget_exceeded", "budget has been exceeded",
 )  # fmt: skip
 _QUOTA = (
     "exceeded your current quota"  # one provider says so of a month's credit, another of a minute's calls
@@ -74,13 +76,14 @@ _NO_MODEL = re.compile(
 )
 _NO_TOOLS = re.compile(
     r"does not support (?:tools|tool (?:use|calling)|function calling)|support tool use|enable-auto-tool-choice"
-    r"|tools are not supported|tool use is not supported|function calling is not (?:supported|enabled)",
+    r"|tools are not supported|tool use is not supported|function calling is not (?:supported|enabled)"
+    r"|tools param requires",
     re.IGNORECASE,
 )
 _NO_PARAMETER = ("unsupported_value", "unsupported_parameter", "unknown_parameter")
 _CHOICE = re.compile(r"tool[_ -]?choice", re.IGNORECASE)
 _BACK_IN = re.compile(
-    r"""(?:retry|try again) in (\d{1,7}(?:\.\d+)?) ?(ms|s)\b|"retryDelay": ?"(\d{1,7}(?:\.\d+)?)s\"""",
+    r"""(?:retry|try again) in (\d{1,7}(?:\.\d+)?) ?(ms|s|sec(?:onds?)?)\b|"retryDelay": ?"(\d{1,7}(?:\.\d+)?)s\"""",
     re.IGNORECASE,
 )
 
@@ -164,7 +167,12 @@ def _of_no_answer(failure: _Failure, streaming: bool) -> ModelError | None:
         return ModelError("stream", said, "Ask again, or ask differently.")
     if streaming and failure.says("before a finish_reason"):
         return cut_off(model)
-    if streaming and (failure.status is None or failure.status >= 500):
+    made_up = failure.says("got unexpected response from")  # LiteLLM's own status, for what it cannot read
+    if streaming and (
+        failure.status is None or failure.status >= 500 or failure.status in _PASSING or made_up
+    ):
+        if too_long(failure.said):
+            return None
         why = failure.said
         if failure.names & _NO_CONNECTION:
             why = "the connection was lost."
@@ -187,7 +195,8 @@ def _of_the_request(failure: _Failure) -> ModelError | None:
     model, where, said = failure.model, failure.where, failure.said
     if failure.says("provider not provided") or "LiteLLMUnknownProvider" in failure.names:
         return unknown_provider(model)
-    if "ContextWindowExceededError" in failure.names or too_long(failure.said):
+    named = "ContextWindowExceededError" in failure.names and not _RATE.search(failure.said)
+    if named or too_long(failure.words):
         hint = (
             "Start afresh with --new, give the model's server a longer context, or let requests be shortened to what "
             "it takes (router.weak.fit_context)."
@@ -199,12 +208,12 @@ def _of_the_request(failure: _Failure) -> ModelError | None:
         return ModelError("context_too_long", f"The conversation is too long for {model}: {said}", hint)
     if "ContentPolicyViolationError" in failure.names or failure.says("content_policy", "content_filter"):
         return _refused_content(failure)
-    refused = failure.status is not None and 400 <= failure.status < 500
+    refused = failure.status is not None and 400 <= failure.status < 500 and failure.status not in _PASSING
     if failure.status in (402, 429) or "RateLimitError" in failure.names:
         return _of_the_account(failure)
     if refused and no_credit(failure.text):
         return _of_the_account(failure)
-    if refused and (lacking := _of_what_it_can(failure)) is not None:
+    if (refused or no_tools(failure.words)) and (lacking := _of_what_it_can(failure)) is not None:
         return lacking
     if failure.status == 404 or (refused and no_model(failure.words)):
         hint = f"Look up the model's name, and the address {where}; `%reyn models` lists what is configured."
@@ -266,12 +275,13 @@ def _when(seconds: float) -> str:
 def _of_the_provider(failure: _Failure) -> ModelError:
     """Return the error for a failure of the provider itself."""
     status = f" ({failure.status})" if failure.status else ""
+    wait = retry_after(failure.headers)
     return ModelError(
         "unavailable",
         f"{failure.where} failed on the call of {failure.model}{status}: {failure.said}",
-        "Ask again later, or use another model.",
+        f"Ask again {'later' if wait is None else _when(wait)}, or use another model.",
         retryable=True,
-        retry_after=retry_after(failure.headers),
+        retry_after=wait,
     )
 
 
@@ -321,6 +331,14 @@ def cut_off(model: str) -> ModelError:
     """Return the error for an answer whose end did not come, though nothing else went wrong."""
     said = f"The answer of {model} ended before it was finished."
     return ModelError("stream", said, "Ask again.", retryable=True)
+
+
+def ended_in_error(model: str, reason: str, said: str = "") -> ModelError:
+    """Return the error for an answer whose reason for the end is that the server failed."""
+    why = said or f"the server ended it ({reason})."
+    return ModelError(
+        "stream", f"The answer of {model} broke off in the middle: {why}", "Ask again.", retryable=True
+    )
 
 
 def timed_out(model: str, silence: float | None = None, whole: float | None = None) -> ModelError:
@@ -433,6 +451,9 @@ def message_in(body: Any, depth: int = _DEEPEST_BODY) -> str:
         return "; ".join(filter(None, (message_in(each, depth - 1) for each in body[:_MOST_PARTS])))
     if isinstance(body, dict):
         said = next(filter(None, (message_in(body.get(key), depth - 1) for key in _MESSAGE_KEYS)), "")
+        beside = body.get("metadata")  # OpenRouter's, with the words of the provider behind it
+        if isinstance(beside, dict) and (raw := message_in(beside.get("raw"), depth - 1)) and raw != said:
+            said = f"{said}: {raw}" if said else raw
         place = body.get("loc")
         return f"{'.'.join(map(str, place[:9]))}: {said}" if isinstance(place, list) and said else said
     return ""

@@ -1,13 +1,18 @@
-"""What LiteLLM loses of a stream: content in parts, a refusal, and an end that gives no reason.
+"""What LiteLLM loses of a reply: content in parts, a refusal, the reason for the end, and errors in odd forms.
 
-Invariant: a stream counts as ended only if its last line says so (`[DONE]`). One whose connection closes before that is
-cut off. Source: LiteLLM passes on of a delta what it knows, and wants a finish reason, which some servers leave out. It
-gives every piece of a Gemini stream one, so that only the body tells whether Gemini named a reason.
+Invariant: a stream counts as ended only if a line says so (`[DONE]`) or a reason is named. One whose connection closes
+before that is cut off. Source: LiteLLM passes on of a delta what it knows, replaces a finish reason that it does not
+know by "stop", gives every piece of a Gemini stream one, and fails on a whole reply whose content is a list. So the
+body itself is read, as it comes.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import zlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -15,61 +20,147 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import httpx
 
-_END = b"[DONE]"
-_GEMINI_REASON = b'"finishReason"'  # within a text, its quotes would be escaped
-_TAIL = 64  # bytes at the end of a body that are looked at
+# Within a text, the quotes of these names would be escaped, and a line would not begin in the middle.
+_REASON = re.compile(
+    rb'"(finish_reason|(?:stop|done)_reason|(?:finish|stop|block)Reason)"\s*:\s*"([\w.-]{1,100})"'
+)
+_DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
+# Errors that clients pass over: an event by its name, Mistral's form, and that of llama.cpp.
+_ERROR = re.compile(
+    rb'^(?:event: ?error\r?\n(?:data: ?)?|data: ?(?={[^\n]{0,2000}"object": ?"error")|error: ?(?={))',
+    re.MULTILINE,
+)
+_TAIL = 256  # bytes of a body that are looked at again with the next piece
+_LONGEST_ERROR = 20_000  # bytes
+
+Reader = Callable[[Any], tuple[str, str]]
 
 
-class BodyEnd:
-    """What a response's body says of its end.
+class OddError(Exception):
+    """A server reported an error within a stream, in a form that its client passes over."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__("")
+        self.body = body
+
+
+class ReplyBody:
+    """What the body of a response says of itself.
+
+    Args:
+        read_whole: Returns the text and the thoughts of a content, for a reply that does not stream.
 
     Attributes:
-        tail: The last bytes.
-        names_reason: Whether it has a finish reason in Gemini's form.
+        status: The HTTP status.
+        is_ended: Whether a line says that the stream ended.
+        is_json: Whether it is one JSON object, and no stream.
     """
 
-    def __init__(self) -> None:
-        self.tail = b""
-        self.names_reason = False
-
-    def take(self, piece: bytes) -> None:
-        """Look at the next piece of the body."""
-        self.names_reason = self.names_reason or _GEMINI_REASON in self.tail + piece
-        self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
+    def __init__(self, read_whole: Reader | None = None) -> None:
+        self.status = 200
+        self.is_ended = self.is_json = False
+        self._read_whole = read_whole
+        self._tail = b""
+        self._reasons: dict[bytes, str] = {}
+        self._error: bytes | None = None
+        self._unzip: Any = None
 
     @property
-    def is_said(self) -> bool:
-        """Return whether the body's last line ends a stream of events."""
-        return self.tail.rstrip().endswith(_END)
+    def reason(self) -> str | None:
+        """The reason for the end, in the server's own word."""
+        return self._reasons.get(b"finish_reason") or next(reversed(self._reasons.values()), None)
+
+    @property
+    def error(self) -> OddError | None:
+        """The error that it reports in a form that clients pass over."""
+        if self._error is None:
+            return None
+        said = self._error.partition(b"\n")[0].decode("utf-8", "replace")
+        with suppress(ValueError, RecursionError):
+            return OddError(json.loads(said))
+        return OddError(said)
+
+    def note(self, response: httpx.Response) -> None:
+        """Begin with the head of a response."""
+        import httpx
+
+        self.status, stream = response.status_code, response.stream
+        self.is_json = "application/json" in response.headers.get("content-type", "")
+        if response.headers.get("content-encoding") in ("gzip", "deflate"):
+            self._unzip = zlib.decompressobj(47)
+        if not isinstance(stream, httpx.AsyncByteStream):
+            return
+        whole = self._read_whole is not None and self.is_json and self.status < 400
+        if whole:
+            response.headers.pop("content-encoding", None)
+        response.stream = _noted(stream, self, whole)
+
+    def take(self, piece: bytes) -> bytes:
+        """Look at the next piece of the body, and return it without compression."""
+        if self._unzip is not None:
+            try:
+                piece = self._unzip.decompress(piece)
+            except zlib.error:
+                self._unzip = None
+        if self._error is not None:
+            self._error = (self._error + piece)[:_LONGEST_ERROR]
+        seen = self._tail + piece
+        for name, value in _REASON.findall(seen):
+            self._reasons.pop(name, None)
+            self._reasons[name] = value.decode()
+        self.is_ended = self.is_ended or (b"[DONE]" in seen and _DONE.search(seen) is not None)
+        if self._error is None and b"error" in seen and (begun := _ERROR.search(seen)) is not None:
+            self._error = seen[begun.end() :]
+        self._tail = seen[-_TAIL:]
+        return piece
+
+    def tidied(self, content: bytes) -> bytes:
+        """Return a whole chat completion with its content as text, and thoughts beside it."""
+        with suppress(ValueError, RecursionError, TypeError, AttributeError):
+            body = json.loads(content)
+            for choice in body.get("choices") or ():
+                message = choice["message"]
+                if message.get("content") is None or self._read_whole is None:
+                    continue
+                message["content"], thoughts = self._read_whole(message["content"])
+                known = message.get("reasoning_content") or message.get("reasoning")
+                if thoughts:
+                    message["reasoning_content"] = "\n\n".join(filter(None, (known, thoughts)))
+            return json.dumps(body).encode()
+        return content
 
 
-_end: ContextVar[BodyEnd | None] = ContextVar("body_end", default=None)
+_body: ContextVar[ReplyBody | None] = ContextVar("reply_body", default=None)
 
 
-def next_body() -> BodyEnd:
-    """Return what will hold the end of the next body that the current task receives."""
-    end = BodyEnd()
-    _end.set(end)
-    return end
+def next_body(read_whole: Reader | None = None) -> ReplyBody:
+    """Return what will hold the facts of the next body that the current task receives."""
+    body = ReplyBody(read_whole)
+    _body.set(body)
+    return body
 
 
 async def note_body(response: httpx.Response) -> None:
-    """Let the end of a response's body be known; a hook of an HTTP client."""
-    import httpx
-
-    end, stream = _end.get(), response.stream
-    if end is not None and isinstance(stream, httpx.AsyncByteStream):
-        response.stream = _noted(stream, end)
+    """Let a response's body be read along; a hook of an HTTP client."""
+    body = _body.get()
+    if body is not None:
+        body.note(response)
 
 
-def _noted(stream: httpx.AsyncByteStream, end: BodyEnd) -> httpx.AsyncByteStream:
+def _noted(stream: httpx.AsyncByteStream, body: ReplyBody, whole: bool) -> httpx.AsyncByteStream:
     import httpx
 
     class NotedBody(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
+            pieces = []
             async for piece in stream:
-                end.take(piece)
-                yield piece
+                plain = body.take(piece)
+                if whole:
+                    pieces.append(plain)
+                else:
+                    yield piece
+            if whole:
+                yield body.tidied(b"".join(pieces))
 
         async def aclose(self) -> None:
             await stream.aclose()
@@ -90,7 +181,7 @@ class WholeDeltas:
     def __init__(
         self,
         stream: Any,
-        read_content: Callable[[Any], tuple[str, str]],
+        read_content: Reader,
         on_refusal: Callable[[str], None],
         is_ended: Callable[[], bool],
     ) -> None:
@@ -125,6 +216,11 @@ class WholeDeltas:
             delta.content = text
             if thoughts:
                 delta.reasoning_content = thoughts
+        calls = getattr(delta, "tool_calls", None)
+        if isinstance(calls, dict):  # one call in place of a list, as TGI sent it
+            from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
+
+            delta.tool_calls = [ChoiceDeltaToolCall.model_validate(calls)]
         if isinstance(refusal, str) and refusal:
             self._on_refusal(refusal)
             delta.refusal = None
