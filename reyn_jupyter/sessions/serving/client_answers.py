@@ -1,7 +1,8 @@
 """The outcome of a call as the content of an MCP answer.
 
 Invariants: the first text is the very one that a model gets, and structured content is the same again; images and
-sounds follow it, and what is too large or of another kind is a link to be read as a resource. No part for the person alone leaves, nor an answer of more than `MOST_BYTES`.
+sounds follow it, and what is too large or of another kind is a link to be read as a resource. No part for the
+person alone leaves, nor an answer of more than `MOST_BYTES`.
 """
 
 from __future__ import annotations
