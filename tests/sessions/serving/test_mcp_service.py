@@ -401,7 +401,8 @@ def test_prompts_are_filled_and_wrong_arguments_are_named(make: Make) -> None:
 
 
 def test_progress_goes_on_while_a_call_runs_or_asks_and_its_numbers_grow(make: Make) -> None:
-    session, seen, begun = make(), [], Event()
+    session, begun = make(), Event()
+    seen: list[tuple[float, str | None]] = []
 
     @session.action
     async def stand_still() -> str:
@@ -413,8 +414,8 @@ def test_progress_goes_on_while_a_call_runs_or_asks_and_its_numbers_grow(make: M
     def sent(word: str, count: int) -> bool:
         return len([message for _, message in seen if message and word in message]) >= count
 
-    async def progress(number: float, total: float | None, message: str | None) -> None:
-        seen.append((number, message))
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, message))
 
     async def work(client: Client) -> None:
         for action, args, ready, word in (
@@ -423,9 +424,7 @@ def test_progress_goes_on_while_a_call_runs_or_asks_and_its_numbers_grow(make: M
         ):
             seen.clear()
             given = {"action_name": action, "args": args}
-            asking = asyncio.ensure_future(
-                client.call_tool("invoke_action", given, progress_callback=progress)
-            )
+            asking = asyncio.ensure_future(client.call_tool("invoke_action", given, progress_callback=hear))
             await awaited(ready)
             for count in (1, 2, 3):
                 advance(9.0)
@@ -461,6 +460,9 @@ def test_a_cancelled_function_is_stopped_or_its_result_discarded_and_the_client_
             stopped.set()
         return "rested"
 
+    def idle() -> bool:
+        return session.served is not None and not session.served.connections[0].under_way
+
     async def work(client: Client) -> None:
         for name, said in (("rest", "was told to stop"), ("hold", "its result is discarded")):
             begun.clear()
@@ -468,8 +470,7 @@ def test_a_cancelled_function_is_stopped_or_its_result_discarded_and_the_client_
             await awaited(begun.is_set)
             calling.cancel()
             await asyncio.wait([calling])
-            served = session.served
-            await awaited(lambda served=served: not served.connections[0].under_way)
+            await awaited(idle)
             answer = await client.call_tool("list_actions", {"limit": 1})
             assert f"function__{name}" in answer.content[-1].text and said in answer.content[-1].text  # type: ignore[union-attr]
             again = await client.call_tool("list_actions", {"limit": 1})
