@@ -63,6 +63,50 @@ _CHOOSE = "Choose the one action that does the next thing that the person asks f
 _ANSWER = "no action: what is here is enough to answer the person, or no action can help"
 _OTHER = "none of these actions fits: show others"
 
+_ITEM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "qualified_name": {"type": "string"},
+        "short_description": {"type": "string"},
+        "description": {"type": "string"},
+        "score": {"type": "number"},
+    },
+    "required": ["qualified_name"],
+}
+_PAGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "items": _ITEM},
+        "total": {"type": "integer"},
+        "note": {"type": "string"},
+        "hint": {"type": "string"},
+    },
+    "required": ["items", "total"],
+}
+# The JSON Schema of each wrapper's successful answer; the results of the other wrappers have no fixed form.
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "list_actions": {
+        **_PAGE,
+        "properties": {
+            **_PAGE["properties"],
+            "categories": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "next_offset": {"type": "integer"},
+        },
+    },
+    "search_actions": {
+        **_PAGE,
+        "properties": {
+            **_PAGE["properties"],
+            "weak": {"type": "boolean"},
+            "nearest_categories": {"type": "array", "items": {"type": "string"}},
+        },
+    },
+    "describe_action": {
+        **_ITEM,
+        "properties": {**_ITEM["properties"], "metadata": {"type": "object"}},
+    },
+}
+
 
 def choose_spec(actions: Sequence[Action], *, more: bool) -> dict[str, Any]:
     """Return the tool by which a model picks one of a few actions, or none.

@@ -20,6 +20,11 @@ from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.import_path import imports_of_person
 
+# The last report of a call that was cancelled, so that the record and an MCP client say what became of the function.
+STILL_RUNS = "the function cannot be stopped; it runs to its end in the notebook, and its result is discarded"
+NEVER_BEGAN = "the function was not started"
+STOPPED = "the function was told to stop, and stopped"
+
 
 def categories(services: Services) -> tuple[Category, ...]:
     """`function`, whose resources are the registered functions."""
@@ -61,9 +66,24 @@ async def _call(args: Arguments, context: ToolContext) -> object:
     registered = context.services.functions().get(args["function"])
     if registered is None:
         raise ActionError(f"The function {args['function']!r} is no longer registered.")
-    attempt = await context.services.main_thread(lambda: _attempt(registered, args["args"]))
+    begun = False
+
+    def attempt_now() -> _Attempt:
+        nonlocal begun
+        begun = True
+        return _attempt(registered, args["args"])
+
+    try:
+        attempt = await context.services.main_thread(attempt_now)
+    except asyncio.CancelledError:
+        context.report(STILL_RUNS if begun else NEVER_BEGAN)
+        raise
     if inspect.iscoroutine(attempt.value):
-        attempt = await _awaited(attempt.value)
+        try:
+            attempt = await _awaited(attempt.value)
+        except asyncio.CancelledError:
+            context.report(STOPPED)
+            raise
     if attempt.error is not None:
         raise _handler_error(attempt.error) from attempt.error
     if inspect.isawaitable(attempt.value):

@@ -225,7 +225,10 @@ class OutcomeBuilder:
     def interrupted(self, name: str, run: Run, reports: Reports) -> Outcome:
         """Return the outcome of an interrupted call, without waiting for anything."""
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
-        who = "the person" if run.caller is None else f"the end of {run.caller.action}, which called it,"
+        if run.caller is not None:
+            who = f"the end of {run.caller.action}, which called it,"
+        else:
+            who = "the person" if run.client is None else "its client, or the end of serving,"
         error = f"interrupted by {who} while {name} ran" + (f"; {done}" if done else "")
         origins = self.origins(name, None, reports.origins, (), run)
         return self._refusal(name, run, error, "It may not have finished.", origins=origins, **reports.kept)

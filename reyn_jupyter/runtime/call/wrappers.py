@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, cast
 
@@ -40,6 +41,7 @@ from reyn_jupyter.support.text import did_you_mean, for_models, nearest
 
 LIKE_ARGS = ("arguments", "parameters", "params", "input")  # what models write for `args`
 HEAD = 200  # characters of malformed text that are quoted back
+BY_WORDS = "Ranked by words alone: try other words if nothing fits."
 GATE_WORDS = 300  # bytes of what is said beside a listing that was not asked for so
 
 
@@ -285,7 +287,7 @@ class Wrappers:
             return checked
         call, prepared = checked
         hint = None
-        if run.discovery.hint_due and run.actor != "person":
+        if run.discovery.hint_due and run.actor != "person" and run.client is None:
             hint = self._search_hint_for_model
         page = partial(
             list_actions,
@@ -351,7 +353,7 @@ class Wrappers:
 
     def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         search = self._services.search
-        if search is None or not search.offered:
+        if search is None or not (search.offered or run.client is not None):
             payload = {
                 "error": "search_actions is not available: no action can be found by meaning yet.",
                 "hint": "Use list_actions, narrowed with category=[…] and filter.",
@@ -374,6 +376,8 @@ class Wrappers:
         async def look() -> ImmediateAnswer:
             await search.ready(run.whole)
             found = await search.find(run.whole, query, limit, within) if within else Found(())
+            if not (search.offered or found.note):  # a client may search all the same
+                found = replace(found, note=BY_WORDS)
             payload = search_answer(found, run.settings.outputs.answer_bytes)
             if payload["items"]:
                 self._listed(run, payload)

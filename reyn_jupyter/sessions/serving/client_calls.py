@@ -15,7 +15,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from reyn_jupyter.backends.serving.connected_clients import ConnectedClients
+from reyn_jupyter.backends.serving.connected_clients import MOST_CLIENTS, ConnectedClients
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.run import Outcome
@@ -25,6 +25,7 @@ from reyn_jupyter.sessions.serving.client_consent import ask_person
 from reyn_jupyter.sessions.serving.client_progress import ClientProgress, Send
 from reyn_jupyter.support.text import shorten
 
+_MOST_NOTES = 8  # cancelled calls of one client that its next answer names
 _CLEAN_UP = 5.0  # seconds that a cancelled call may take to end
 _MOST_RESULTS = 1_000  # that are listed as resources
 _LONGEST = 120  # characters of a run's title
@@ -49,6 +50,8 @@ class ClientCalls:
         self._changed = changed
         # What calls of clients stored lately → the action that it is of.
         self.results: LRUCache[str, str] = LRUCache(_MOST_RESULTS)
+        # What became of a client's cancelled calls, which get no answer of their own: its next answer says it.
+        self._cancelled: LRUCache[str, list[str]] = LRUCache(MOST_CLIENTS)
 
     async def call(
         self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, what: str = ""
@@ -66,7 +69,7 @@ class ClientCalls:
         """
         with self._clients.call(key) as end:
             title = shorten(" ".join((what or _title(tool, arguments)).split()), _LONGEST)
-            task = asyncio.create_task(self._run(client, tool, arguments, send, title))
+            task = asyncio.create_task(self._run(key, client, tool, arguments, send, title))
             try:
                 outcome = await asyncio.shield(task)
             except asyncio.CancelledError:
@@ -76,17 +79,43 @@ class ClientCalls:
             end(outcome.ok)
             return outcome
 
+    def taken_notes(self, key: str) -> list[str]:
+        """Return what became of a client's calls that were cancelled since its last answer."""
+        return self._cancelled.pop(key, [])
+
     async def _run(
-        self, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
+        self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
     ) -> Outcome:
-        parts, progress = self._parts, ClientProgress(send)
+        progress = ClientProgress(send, f"{title} is under way")
+        sender = asyncio.create_task(progress.run())
+        try:
+            outcome, repeatable = await self._recorded(key, client, tool, arguments, title, progress)
+        finally:
+            sender.cancel()
+        await progress.flush()
+        if outcome.blob is not None:
+            self.results[outcome.blob] = outcome.name or tool
+        if outcome.blob is not None or not repeatable:
+            self._changed()
+        return outcome
+
+    async def _recorded(
+        self,
+        key: str,
+        client: str,
+        tool: str,
+        arguments: dict[str, Any],
+        title: str,
+        progress: ClientProgress,
+    ) -> tuple[Outcome, bool]:
+        """Make one call once there is a place for it; return its outcome, and whether it only reads."""
+        parts = self._parts
         async with self._clients.places:
             ask = ask_person(parts.questions, self._wait, progress)
             run = await run_lifecycle.by_client(parts, client, title, ask)
             # Of all clients together: a name, a version and a connection are the client's to choose.
             run.origins = parts.client_origins
             run.log.listener = progress.hear
-            sender = asyncio.create_task(progress.run())
             try:
                 planned = await look_through(
                     arguments,
@@ -94,27 +123,24 @@ class ClientCalls:
                 )
                 outcome = await planned.run()
             except asyncio.CancelledError:
-                run_lifecycle.finish(
-                    parts, run, "cancelled", error="The client cancelled the call, or it was ended."
+                error = (
+                    f"The client cancelled the call, or it was ended. Its last report: {progress.message}."
                 )
+                run_lifecycle.finish(parts, run, "cancelled", error=error)
+                notes = self._cancelled.setdefault(key, [])
+                notes[:] = [*notes, f"{title}: {error}"][-_MOST_NOTES:]
                 raise
             except Exception as error:
                 run_lifecycle.finish(parts, run, "error", error=f"The call broke: {type(error).__name__}.")
                 raise
             finally:
-                sender.cancel()
                 for watcher in background_run.WATCHERS:
                     watcher(run.id, True)
             answer = outcome.text if outcome.ok else ""
             run_lifecycle.finish(
                 parts, run, "ok" if outcome.ok else "error", answer=answer, error=outcome.error
             )
-            await progress.flush()
-        if outcome.blob is not None:
-            self.results[outcome.blob] = outcome.name or tool
-        if outcome.blob is not None or not planned.repeatable:
-            self._changed()
-        return outcome
+        return outcome, planned.repeatable
 
 
 def _title(tool: str, arguments: dict[str, Any]) -> str:

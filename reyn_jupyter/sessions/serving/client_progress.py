@@ -1,8 +1,8 @@
 """The progress of a client's call or turn, as MCP's notifications or A2A's status messages.
 
 Invariants: the number of each notification is greater than the one before, as the protocol asks; of reports that come
-faster than a client reads, the last one is sent. While the person is asked, a word goes out from time to time, so that
-a client that counts silence keeps waiting.
+faster than a client reads, the last one is sent. While the call waits or runs, the last message is sent again after
+`AGAIN` seconds of silence, so that a client that counts silence keeps waiting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 
-AGAIN = 10.0  # seconds between two words while the person is asked
+AGAIN = 5.0  # seconds of silence after which the last message is sent again
 _FLUSH = 1.0  # seconds that the last word may take
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
 
@@ -25,14 +25,22 @@ class ClientProgress:
 
     Args:
         send: sends number, total and message to the client.
+        message: what is sent until something is reported.
     """
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, message: str = "") -> None:
         self._send = send
         self._news = asyncio.Event()
-        self._latest: tuple[float | None, float | None, str] = (None, None, "")
+        self._latest: tuple[float | None, float | None, str] = (None, None, message)
         self._last = 0.0
-        self._repeats = False
+        self._before: tuple[float | None, float | None, str] = (
+            self._latest
+        )  # the report that `waits` replaced
+
+    @property
+    def message(self) -> str:
+        """Return the last message."""
+        return self._latest[2]
 
     def hear(self, event: Any) -> None:
         """Take an event of the call's run, or of a run within it."""
@@ -47,19 +55,19 @@ class ClientProgress:
         self._news.set()
 
     def waits(self, message: str) -> None:
-        """Say what is waited for, and say it again until `goes_on`."""
-        self._latest, self._repeats = (None, None, message), True
+        """Say what is waited for, until `goes_on`."""
+        self._before, self._latest = self._latest, (None, None, message)
         self._news.set()
 
     def goes_on(self) -> None:
-        """Say nothing more by itself."""
-        self._repeats = False
+        """Go back to what was reported before the wait."""
+        self._latest = self._before
 
     async def run(self) -> None:
         """Send what there is until this is cancelled."""
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(AGAIN if self._repeats else None):
+                async with asyncio.timeout(AGAIN):
                     await self._news.wait()
             await self._send_latest()
 
@@ -73,8 +81,10 @@ class ClientProgress:
     async def _send_latest(self) -> None:
         self._news.clear()
         done, total, message = self._latest
-        number = done if done is not None and done > self._last else math.nextafter(self._last, math.inf)
+        following = math.nextafter(self._last, math.inf)
         if done is None:
-            number, total = math.floor(self._last) + 1.0, None
+            number, total = max(math.floor(self._last) + 1.0, following), None
+        else:
+            number = max(done, following)
         self._last = number
         await self._send(number, total, message or None)

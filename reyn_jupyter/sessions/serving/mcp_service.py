@@ -25,6 +25,9 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     EmptyResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
@@ -46,6 +49,7 @@ from reyn_jupyter.backends.serving.connected_clients import (
 )
 from reyn_jupyter.backends.serving.door import Door
 from reyn_jupyter.backends.serving.mcp_endpoint import McpEndpoint
+from reyn_jupyter.catalog.wrapper_specs import OUTPUTS
 from reyn_jupyter.router.request.surface import universal_tools
 from reyn_jupyter.runtime.live_catalog import catalog_cache
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
@@ -53,7 +57,8 @@ from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.serving.client_answers import failure, tool_answer
 from reyn_jupyter.sessions.serving.client_calls import ClientCalls
-from reyn_jupyter.sessions.serving.client_resources import ClientResources, UnreadableResourceError
+from reyn_jupyter.sessions.serving.client_prompts import InvalidPromptError, filled_prompt, listed_prompts
+from reyn_jupyter.sessions.serving.client_resources import VARIABLES, ClientResources, UnreadableResourceError
 from reyn_jupyter.support.versions import versions
 
 if TYPE_CHECKING:
@@ -115,6 +120,8 @@ class McpService:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=32, max_buffered_events=64),
@@ -176,7 +183,7 @@ class McpService:
         """Return what is listed: the tools, and each resource with what moves when it is another."""
         snapshot = self._parts.catalog.latest
         categories = () if snapshot is None else tuple(snapshot.category_names)
-        return (categories, self._parts.search.offered), self._resources.marks
+        return categories, self._resources.marks
 
     def _notify(
         self, event: Any, send: Callable[[ServerSession], Any], only: Callable[[str], bool] = lambda key: True
@@ -236,23 +243,38 @@ class McpService:
         return EmptyResult()
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        _refuse_cursor(params)
         parts = self._parts
         snapshot = parts.catalog.latest or await parts.catalog.refresh()
         tools = universal_tools(
             snapshot,
             inspect=parts.services.blobs is not None,
-            search=parts.search.offered,
+            search=True,  # by words alone if nothing embeds
             schemas=parts.effective.settings.router.list_schemas,
         )
         self.look()
         return ListToolsResult(tools=[_tool(spec["function"]) for spec in tools.specs])
+
+    async def _list_prompts(
+        self, context: Context, params: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        _refuse_cursor(params)
+        return ListPromptsResult(prompts=listed_prompts())
+
+    async def _get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        variables = [uri.removeprefix(VARIABLES) for uri in self._resources.uris if uri.startswith(VARIABLES)]
+        try:
+            return filled_prompt(params.name, params.arguments or {}, variables)
+        except InvalidPromptError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
             outcome = await self._called(context, params.name, params.arguments or {})
         except TooManyCallsError:
             return failure(_BUSY, "Send fewer calls at a time.")
-        answer = await tool_answer(outcome, self._parts.services)
+        notes = self._calls.taken_notes(_request(context).client[0])
+        answer = await tool_answer(params.name, outcome, self._parts.services, notes)
         self._resources.link(part.uri for part in answer.content if part.type == "resource_link")
         return answer
 
@@ -278,6 +300,7 @@ class McpService:
     async def _list_templates(
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
+        _refuse_cursor(params)
         return ListResourceTemplatesResult(resource_templates=self._resources.templates())
 
     async def _read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
@@ -305,6 +328,14 @@ def _session_id(context: Context) -> str:
     return found
 
 
+def _refuse_cursor(params: PaginatedRequestParams | None) -> None:
+    """Refuse a cursor for a list that always fits into one page."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(
+            INVALID_PARAMS, f"{params.cursor[:40]!r} is not a cursor of this list, which has one page."
+        )
+
+
 def _tool(function: dict[str, Any]) -> Tool:
     acts = function["name"] == "invoke_action"
     hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=acts)
@@ -312,5 +343,6 @@ def _tool(function: dict[str, Any]) -> Tool:
         name=function["name"],
         description=function["description"],
         input_schema=function["parameters"],
+        output_schema=OUTPUTS.get(function["name"]),
         annotations=hints,
     )

@@ -32,6 +32,7 @@ GENERAL = (
     "server-initialize",
     "ping",
     "tools-list",
+    "prompts-list",
     "resources-list",
     "resources-subscribe",
     "resources-unsubscribe",
@@ -63,7 +64,7 @@ OF_ITS_EXAMPLE = (
     "prompts-get-with-image",
 )
 # Left out: parts of the protocol that a server may go without, and that a session does not announce.
-NOT_ANNOUNCED = ("logging-set-level", "completion-complete", "prompts-list")
+NOT_ANNOUNCED = ("logging-set-level", "completion-complete")
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import httpx2
@@ -315,6 +316,171 @@ def test_a_flood_is_bounded_and_a_cancelled_call_takes_its_question_back(make: M
         await awaited(lambda: not all_pending())
 
     by_client(session, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("pipes", [False, True])
+def test_structured_answers_fit_their_schemas_and_repeat_the_text(make: Make, mode: Any, pipes: bool) -> None:
+    session = make()
+
+    @session.action
+    def facts(n: int) -> dict[str, Any]:
+        """Give numbers."""
+        return {"numbers": list(range(n))}
+
+    async def work(client: Client) -> None:
+        schemas = {each.name: each.output_schema for each in (await client.list_tools()).tools}
+        assert {name for name, schema in schemas.items() if schema} == {
+            "list_actions", "describe_action", "search_actions",
+        }  # fmt: skip
+        for tool, arguments in (
+            ("list_actions", {"category": ["file"], "limit": 2}),
+            ("list_actions", {"filter": "no such thing"}),
+            ("describe_action", {"action_name": "file__read"}),
+            ("search_actions", {"query": "read a text file"}),
+            ("search_actions", {"query": "xyzzy"}),
+            ("invoke_action", {"action_name": "function__facts", "args": {"n": 3}}),
+        ):
+            answer = await client.call_tool(tool, arguments)  # the client validates by the listed schema
+            assert answer.structured_content == json.loads(text(answer)), tool
+        wrong = await client.call_tool("describe_action", {"action_name": "file__raed"})
+        assert wrong.is_error and wrong.structured_content is None
+        large = await call("function__facts", n=30_000)(client)
+        assert large.structured_content is None and large.content[1].type == "resource_link"
+
+    if not pipes:
+        by_client(session, work, mode=mode)
+        return
+    command, *args = session.serve_mcp().bridge_command
+
+    async def through_the_bridge() -> None:
+        program = StdioServerParameters(command=command, args=args, env=environment())
+        async with Client(program, mode=mode) as client:
+            await work(client)
+
+    ENGINE.run(through_the_bridge())
+
+
+def test_search_finds_by_words_though_nothing_embeds(make: Make) -> None:
+    session = make(config={"action_retrieval": {"embedding_class": None}})
+
+    async def work(client: Client) -> Any:
+        listed = await client.call_tool("list_actions", {})
+        assert "search_hint" not in listed.structured_content
+        return await client.call_tool("search_actions", {"query": "read a text file"})
+
+    found = by_client(session, work).structured_content
+    assert found["items"][0]["qualified_name"] == "file__read" and "words alone" in found["note"]
+
+
+def test_prompts_are_filled_and_wrong_arguments_are_named(make: Make) -> None:
+    session = make({"orders": [1]})
+
+    async def work(client: Client) -> None:
+        listed = {each.name: each for each in (await client.list_prompts()).prompts}
+        given = {"name": "orders", "task": "Add {up} the orders."}
+        for name, prompt in listed.items():
+            arguments = {each.name: given[each.name] for each in prompt.arguments or ()}
+            message = (await client.get_prompt(name, arguments)).messages[0]
+            assert all(value in message.content.text for value in arguments.values()), name  # type: ignore[union-attr]
+        for name, wrong, said in (
+            ("explore_variable", {"name": "ordrs"}, "orders"),
+            ("explore_variable", {}, "needs the argument name"),
+            ("do", {"task": " "}, "needs the argument task"),
+            ("do", {"task": "x" * 3_000}, "2,000 characters"),
+            ("do", {"task": "x", "more": "y"}, "no argument 'more'"),
+            ("done", {}, "no prompt 'done'"),
+        ):
+            with pytest.raises(MCPError, match=said):
+                await client.get_prompt(name, wrong)
+        for listing in (client.list_tools, client.list_prompts, client.list_resources):
+            with pytest.raises(MCPError, match="cursor"):
+                await listing(cursor="elsewhere")
+
+    by_client(session, work)
+
+
+def test_progress_goes_on_while_a_call_runs_or_asks_and_its_numbers_grow(make: Make) -> None:
+    session, begun = make(), Event()
+    seen: list[tuple[float, str | None]] = []
+
+    @session.action
+    async def stand_still() -> str:
+        """Wait for nothing."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    def sent(word: str, count: int) -> bool:
+        return len([message for _, message in seen if message and word in message]) >= count
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, message))
+
+    async def work(client: Client) -> None:
+        for action, args, ready, word in (
+            ("function__stand_still", {}, begun.is_set, "function__stand_still"),
+            ("file__write", {"path": "new.txt", "content": "x"}, all_pending, "waiting for the person"),
+        ):
+            seen.clear()
+            given = {"action_name": action, "args": args}
+            asking = asyncio.ensure_future(client.call_tool("invoke_action", given, progress_callback=hear))
+            await awaited(ready)
+            for count in (1, 2, 3):
+                advance(9.0)
+                await awaited(partial(sent, word, count))
+            numbers = [number for number, _ in seen]
+            assert numbers == sorted(set(numbers))
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    with clock_of(ENGINE.loop) as advance:
+        by_client(session, work)
+
+
+def test_a_cancelled_function_is_stopped_or_its_result_discarded_and_the_client_learns_which(
+    make: Make,
+) -> None:
+    session, begun, release, stopped = make(), Event(), Event(), Event()
+
+    @session.action
+    def hold() -> str:
+        """Hold the notebook."""
+        begun.set()
+        release.wait()
+        return "held"
+
+    @session.action
+    async def rest() -> str:
+        """Rest until told to stop."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return "rested"
+
+    def idle() -> bool:
+        return session.served is not None and not session.served.connections[0].under_way
+
+    async def work(client: Client) -> None:
+        for name, said in (("rest", "was told to stop"), ("hold", "its result is discarded")):
+            begun.clear()
+            calling = asyncio.ensure_future(call(f"function__{name}")(client))
+            await awaited(begun.is_set)
+            calling.cancel()
+            await asyncio.wait([calling])
+            await awaited(idle)
+            answer = await client.call_tool("list_actions", {"limit": 1})
+            assert f"function__{name}" in answer.content[-1].text and said in answer.content[-1].text  # type: ignore[union-attr]
+            again = await client.call_tool("list_actions", {"limit": 1})
+            assert len(again.content) == 1
+        release.set()
+
+    by_client(session, work)
+    assert stopped.is_set()
+    errors = [session.trace(each.run).error or "" for each in session.runs if "function__" in each.prompt]
+    assert sorted("discarded" in each for each in errors) == [False, True]
 
 
 def test_it_is_off_until_a_person_says_so_and_ends_with_its_session(make: Make, workspace: Path) -> None:
