@@ -122,7 +122,7 @@ class SqlServer:
             return ChildMessage(refusal.answer)
         except MemoryError:
             raise  # the process ends, and its memory with it
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - any of them would end the process without a reason
             # The error's own message may quote a cell of a hidden column.
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{type(error).__name__} in {frame.name}, line {frame.lineno}"
