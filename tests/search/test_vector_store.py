@@ -259,3 +259,15 @@ def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
         assert process.returncode == 0
     store = VectorStore(tmp_path)
     assert store.counts() == {"model": 2 * 31 * 16} and store.verify().faults == ()
+
+
+def test_a_new_index_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        store = VectorStore(tmp_path)
+        store.add("model", {digest("a"): vector(1)})
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes.pop(NAME) == 0o600
+    assert set(modes.values()) <= {0o600}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from types import MappingProxyType
@@ -118,6 +119,14 @@ class SqlServer:
                 return self._scans(header, request.descriptors)
             return self._query(header, request.descriptors)
         except _RefusalError as refusal:
+            return ChildMessage(refusal.answer)
+        except MemoryError:
+            raise  # the process ends, and its memory with it
+        except Exception as error:  # noqa: BLE001 - any of them would end the process without a reason
+            # The error's own message may quote a cell of a hidden column.
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{type(error).__name__} in {frame.name}, line {frame.lineno}"
+            refusal = _RefusalError(f"the process that runs SQL failed: {where}", hint="Report this as a bug.")
             return ChildMessage(refusal.answer)
 
     def _scans(self, header: Any, descriptors: Any) -> ChildMessage:

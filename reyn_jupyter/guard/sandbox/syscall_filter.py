@@ -57,6 +57,7 @@ _IPC: dict[str, tuple[int | None, int | None]] = {
     "msgrcv": (70, 188), "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193), "semctl": (66, 191),
     "semtimedop": (220, 192), "mq_open": (240, 180), "mq_unlink": (241, 181), "migrate_pages": (256, 238),
     "move_pages": (279, 239),
+    "inotify_add_watch": (254, 27),  # it reports changes in folders that a command may not read
 }  # fmt: skip
 # Without a view of its own, a command could change these of any file of the person's: they stay as they are.
 _OF_FILES: dict[str, tuple[int | None, int | None]] = {

@@ -62,7 +62,7 @@ def connect(path: Path | None, patience: float, *, query: str = "") -> sqlite3.C
     """Return a connection that any thread may use, one at a time.
 
     Args:
-        path: of the file, made with the first write; None for a database in memory.
+        path: of the file, created with mode 0600 if it is missing; None for a database in memory.
         patience: seconds that a writer waits for another one.
         query: how a file is opened that is only read: "mode=ro" or "immutable=1".
 
@@ -73,9 +73,20 @@ def connect(path: Path | None, patience: float, *, query: str = "") -> sqlite3.C
     if path is not None:
         _check_journal(path.with_name(f"{path.name}-journal"))
         name = f"{path.absolute().as_uri()}?{query}" if query else str(path)
+        if not query:
+            _create_private(path)
     return sqlite3.connect(
         name, timeout=patience, isolation_level=None, check_same_thread=False, uri=bool(query)
     )
+
+
+def _create_private(path: Path) -> None:
+    """Create an empty file with mode 0600 unless the path exists.
+
+    SQLite gives its log files the mode of the database. If the file cannot be created, SQLite reports why.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def _check_journal(journal: Path) -> None:

@@ -469,3 +469,17 @@ def _running(marker: str) -> list[int]:
         if marker in " ".join(each.info["cmdline"] or ()) and each.info["status"] != psutil.STATUS_ZOMBIE
         and "python" not in (each.info["cmdline"] or [""])[0]
     ]  # fmt: skip
+
+
+WATCH = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+watch = libc.inotify_add_watch(libc.inotify_init1(0), b"/", 0x100)
+print("watched" if watch >= 0 else os.strerror(ctypes.get_errno()))
+"""
+
+
+async def test_a_command_under_landlock_watches_no_folder(sandbox: Sandbox, place: Confinement) -> None:
+    result = await sandbox.run(["python", "-c", WATCH], place)
+    expected = b"Operation not permitted\n" if sandbox.name == "landlock" else b"watched\n"
+    assert (result.status, result.stdout) == ("ok", expected)
