@@ -26,13 +26,14 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.code_version import code_version
 from reyn_jupyter.evaluation.trial.confinement import trial_policy
 from reyn_jupyter.evaluation.trial.environment import SharedFixtures, TrialEnvironment
-from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effort, help_counts, outcome_of
+from reyn_jupyter.evaluation.trial.facts import denied_actions, effort, help_counts, outcome_of
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
 from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
 from reyn_jupyter.models.providers.provider_facts import is_local
+from reyn_jupyter.runtime.record.call_facts import call_facts
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
