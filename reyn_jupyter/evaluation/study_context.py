@@ -355,7 +355,7 @@ class StudyParts:
         summary = await self.follow(run_plan, None)
         variant = run_plan.variants[0]
         key = self.trial_runner.plan(view.scenario, variant, view.trial.repeat).key
-        source = self.trial_runner.source(variant)
+        source = self.trial_runner.models.source(variant)
         for trial in self.gathered().evidence.trials:
             if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
                 return replace(view, trial=trial, variant=variant, actions=actions)

@@ -10,7 +10,6 @@ import pytest
 
 from reyn_jupyter.evaluation.checks import check_registry
 from reyn_jupyter.evaluation.checks.check_registry import check, find_check, forget
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -22,6 +21,7 @@ from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, raw_call
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, passed
 from tests.evaluation.study_support import BASE, BEST, BLIND, ByVariant, small, study
 from tests.evaluation.trial_set_support import evidence, many, mixed
 from tests.evaluation.trial_support import READ, Scripts, scenario

@@ -8,7 +8,8 @@ from typing import Any
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario, Source
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
 
 LISTS = CallFact(step=1, wrapper="list_actions", ok=True, listed=("file__read",))
 READS = CallFact(step=2, wrapper="invoke_action", name="file__read", args={"path": "notes.md"}, ok=True)

@@ -10,11 +10,11 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.names import CHOOSE
-from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
-from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.models.base import ModelError, Response
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.router.two_steps import required_alone
+from reyn_jupyter.runtime.record.call_facts import call_facts
+from reyn_jupyter.runtime.record.conduct import judge_discovery, judge_first_call
 from tests.router.router_support import results, session, valid_history
 
 TWO = {"router": {"discovery": "two_steps"}, "action_retrieval": {"embedding_class": None}}

@@ -14,7 +14,12 @@ from reyn_jupyter.evaluation.checks.call_matching import (
     unread_calls,
     unread_sentence,
 )
-from reyn_jupyter.evaluation.checks.call_predicates import (
+from reyn_jupyter.evaluation.checks.check_registry import check
+from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
+from reyn_jupyter.evaluation.plan.scenario import Gold, Scenario
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
+from reyn_jupyter.runtime.record.call_predicates import (
     accepted_calls,
     call_evidence,
     call_sentence,
@@ -23,11 +28,7 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     names_an_action,
     worked_calls,
 )
-from reyn_jupyter.evaluation.checks.check_registry import check
-from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.scenario import Gold, Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, passed
 
 _NO_STEPS = "the scenario names no needed call"
 
@@ -48,7 +49,7 @@ def right_action(trial: Trial, scenario: Scenario) -> Verdict:
     called = _right_name(trial, scenario)
     if called.kind != "pass":
         return called
-    worked = worked_calls(trial)
+    worked = worked_calls(trial.calls)
     served = serve(gold, worked, arguments=False)
     if served.complete:
         return passed(
@@ -82,7 +83,7 @@ def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
     attempted = serve(gold, _named_calls(trial), arguments=False).count
     if not attempted:
         return not_applicable("no accepted action was called")
-    calls = accepted_calls(trial)
+    calls = accepted_calls(trial.calls)
     served = serve(gold, calls)
     if served.count >= attempted:
         return passed(
@@ -116,7 +117,7 @@ def chain(trial: Trial, scenario: Scenario) -> Verdict:
         if verdict.kind != "pass":
             return failed(f"broken at {link}: {verdict.reason}", *verdict.evidence)
     # A call that was right and one that worked are not enough: they have to be the same.
-    worked = worked_calls(trial)
+    worked = worked_calls(trial.calls)
     served = serve(gold, worked)
     if not served.complete:
         return failed(f"broken at result: no right call worked for {_missing_steps(gold, served)}")

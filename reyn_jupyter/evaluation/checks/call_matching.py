@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reyn_jupyter.evaluation.checks.call_predicates import is_accepted
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Gold, Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact
+from reyn_jupyter.runtime.record.call_facts import CallFact
+from reyn_jupyter.runtime.record.call_predicates import is_accepted
 from reyn_jupyter.support.text import shorten
 
 _SHOWN = 80  # characters of a value that are quoted

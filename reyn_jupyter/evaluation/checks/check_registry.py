@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from types import CodeType, MappingProxyType
 from typing import Any, Literal, overload
 
-from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, failed, not_applicable, number, passed
+from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, number, passed
 from reyn_jupyter.support.text import enumerate_words, nearest_names
 from reyn_jupyter.support.user_errors import UserError
 

@@ -7,30 +7,26 @@ with words, so that neither an error nor a call that could not be read passes fo
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
 
 from reyn_jupyter.evaluation.checks.actions import right_action
 from reyn_jupyter.evaluation.checks.call_matching import serve
-from reyn_jupyter.evaluation.checks.call_predicates import (
+from reyn_jupyter.evaluation.checks.check_registry import check
+from reyn_jupyter.evaluation.checks.text_match import missing_words
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
+from reyn_jupyter.runtime.record.call_predicates import (
     MOST_EVIDENCE,
     accepted_calls,
     call_evidence,
-    is_accepted,
     is_attempt,
     is_gated,
     join_reasons,
-    name_of,
     names_an_action,
-    seen_before,
+    worked_calls,
 )
-from reyn_jupyter.evaluation.checks.check_registry import check
-from reyn_jupyter.evaluation.checks.text_match import missing_words
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
-
-EDIT, WRITE = "file__edit", "file__write"
-NO_GOLD = Gold()
+from reyn_jupyter.runtime.record.conduct import EDIT, RECOVERS, WRITE, judge_recovery
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, passed
 
 
 @check(
@@ -45,7 +41,7 @@ def used_edit_not_write(trial: Trial, scenario: Scenario) -> Verdict:
     }
     if not wanted:
         return not_applicable("the scenario asks for no edit of an existing file")
-    calls = accepted_calls(trial)
+    calls = accepted_calls(trial.calls)
     rewritten = [call for call in calls if call.name == WRITE and _file_of(call, existing) is not None]
     if rewritten:
         return failed(f"{WRITE} was called for a file that was there", *call_evidence(rewritten))
@@ -75,35 +71,13 @@ def _file_of(call: CallFact, files: set[str]) -> str | None:
     )
 
 
-@check(
-    "recovers after an error",
-    "After an action answered with an error: is a later call to it, or to an accepted "
-    "action, successful, and is every needed step done?",
-)
+@check(*RECOVERS)
 def recovered_after_error(trial: Trial, scenario: Scenario) -> Verdict:
-    return judge_recovery(trial.calls, scenario.gold)
-
-
-def judge_recovery(calls: Sequence[CallFact], gold: Gold = NO_GOLD) -> Verdict:
-    """Return whether a run went on after its first error, and did what was needed.
-
-    Args:
-        gold: the needed steps; without any, only a later success of the same action counts.
-    """
-    calls = [call for call in calls if is_accepted(call)]
-    error = next((call for call in calls if call.ok is False), None)
-    if error is None:
-        return not_applicable("no action answered with an error")
-    good = {error.name} | gold.actions
-    later = [call for call in calls if call.ok and seen_before(error, call) and call.name in good]
-    if not later:
-        return failed(
-            f"no success after the error of {name_of(error)}: {error.error or ''}", *call_evidence([error])
-        )
-    served = serve(gold, [call for call in calls if call.ok])
-    if not served.complete:
-        return failed(join_reasons(served.faults.values()), *call_evidence([error, *later]))
-    return passed(f"went on after the error of {name_of(error)}", *call_evidence([error, *later]))
+    verdict = judge_recovery(trial.calls, scenario.gold.actions)
+    if verdict.kind != "pass":
+        return verdict
+    served = serve(scenario.gold, worked_calls(trial.calls))
+    return verdict if served.complete else failed(join_reasons(served.faults.values()), *verdict.evidence)
 
 
 @check(

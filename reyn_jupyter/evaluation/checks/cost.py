@@ -5,11 +5,11 @@ Invariant: what is not known is not applicable, never nought.
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_predicates import MOST_EVIDENCE
 from reyn_jupyter.evaluation.checks.check_registry import check
-from reyn_jupyter.evaluation.checks.verdict import Verdict, not_applicable, number
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.call_predicates import MOST_EVIDENCE
+from reyn_jupyter.runtime.record.verdict import Verdict, not_applicable, number
 
 FORGIVEN = frozenset({"decoded", "lifted", "coerced", "aliased", "salvaged", "repaired", "from_text"})
 

@@ -7,11 +7,12 @@ names of actions.
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_predicates import DESCRIBE, call_evidence, is_attempt, is_gated
 from reyn_jupyter.evaluation.checks.check_registry import check
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
+from reyn_jupyter.runtime.record.call_predicates import DESCRIBE, call_evidence, is_attempt, is_gated
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, passed
 
 _KINDS = {
     "malformed": "malformed",

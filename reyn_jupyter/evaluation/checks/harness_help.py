@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from reyn_jupyter.evaluation.checks.check_registry import check
-from reyn_jupyter.evaluation.checks.verdict import Verdict, not_applicable, number
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.verdict import Verdict, not_applicable, number
 from reyn_jupyter.support.text import enumerate_words
 
 # Kind of help (`events.Help`, and the context that was shrunk) → what the harness did.

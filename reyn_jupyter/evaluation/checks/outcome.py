@@ -9,19 +9,19 @@ from __future__ import annotations
 import hashlib
 
 from reyn_jupyter.evaluation.checks.call_matching import other_calls, serve, unread_calls, unread_sentence
-from reyn_jupyter.evaluation.checks.call_predicates import (
+from reyn_jupyter.evaluation.checks.check_registry import check
+from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
+from reyn_jupyter.evaluation.checks.text_match import enumerates, missing_words, recites, says, without_copies
+from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
+from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
+from reyn_jupyter.runtime.record.call_predicates import (
     MOST_EVIDENCE,
     call_evidence,
     call_sentence,
     join_reasons,
     worked_calls,
 )
-from reyn_jupyter.evaluation.checks.check_registry import check
-from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
-from reyn_jupyter.evaluation.checks.text_match import enumerates, missing_words, recites, says, without_copies
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
-from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, passed
 
 _NOTHING = "the scenario expects nothing"
 
@@ -67,7 +67,7 @@ def state_reached(trial: Trial, scenario: Scenario) -> Verdict:
     if gold.unanswerable:
         verdict = abstained_when_unanswerable(trial, scenario)
         faults += [verdict.reason] if verdict.kind == "fail" else []
-    worked = worked_calls(trial)
+    worked = worked_calls(trial.calls)
     faults += serve(gold, worked).faults.values()
     faults += [call_sentence(call) for call in other_calls(scenario, trial.calls)]
     faults += _answer_faults(trial.answer, scenario)

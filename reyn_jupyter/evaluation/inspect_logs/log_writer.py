@@ -17,7 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.inspect_logs.sample_record import (
     CORRECT,
     INCORRECT,
@@ -31,6 +30,7 @@ from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.verdict import Verdict
 from reyn_jupyter.support.files.replacement import replacement
 
 VERSION = 2  # of inspect's log format

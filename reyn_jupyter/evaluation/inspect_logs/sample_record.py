@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.store.event_codec import facts_of, facts_text
 from reyn_jupyter.evaluation.trial.trial import Trial
@@ -26,6 +25,7 @@ from reyn_jupyter.runtime.record.events import (
     ModelRequested,
     PermissionDecided,
 )
+from reyn_jupyter.runtime.record.verdict import Verdict
 
 TRIAL = "reyn_trial"  # the key of a sample's metadata that holds the trial's facts, as a text
 CORRECT, INCORRECT = "C", "I"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.evaluation.checks import is_missing
-from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, not_applicable
+from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.judging.judgement import FORM_REQUESTS, FormRequest, Judgement, draw_key
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -27,6 +27,7 @@ from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.models.base import LASTING, ErrorKind, Model, ModelError, Response
 from reyn_jupyter.models.retry import RetryingModel
+from reyn_jupyter.runtime.record.verdict import Verdict, not_applicable
 from reyn_jupyter.support.text import count
 
 _AT_A_TIME = 4

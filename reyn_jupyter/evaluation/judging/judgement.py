@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from reyn_jupyter.evaluation.checks.check_registry import BROKEN
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord, ReplyForm
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import Message, Request, Response
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secrets import environment_redaction
 from reyn_jupyter.support.text import shorten

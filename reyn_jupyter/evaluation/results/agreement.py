@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.results.trial_export import written_cell
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.paired import difference
 from reyn_jupyter.evaluation.statistics.rates import Rate, rate
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, passed
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:

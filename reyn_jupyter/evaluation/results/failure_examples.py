@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.verdict import Verdict
 
 FAILURES = 6
 

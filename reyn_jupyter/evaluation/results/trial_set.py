@@ -15,13 +15,14 @@ from typing import Any
 
 from reyn_jupyter.evaluation.checks import CHECKS, find_check, is_broken
 from reyn_jupyter.evaluation.checks.check_registry import BROKEN
-from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, not_applicable
+from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.store.judgement_record import JudgementRecord
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
+from reyn_jupyter.runtime.record.verdict import Verdict, not_applicable
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
 

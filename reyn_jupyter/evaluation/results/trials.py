@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reyn_jupyter.evaluation.checks import find_check, is_broken
 from reyn_jupyter.evaluation.checks.harness_help import HELP_WORDS
-from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
+from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.runtime.record.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -164,14 +164,14 @@ def stamps_of(
     for variant in variants:
         with suppress(ModelError):
             found[variant.model] = conditions_digest(
-                config, trial_runner.made_of(variant), trial_runner.suite.allow_actions
+                config, trial_runner.models.made_of(variant), trial_runner.suite.allow_actions
             )
     return found
 
 
 def _refuse_what_has_no_model(trial_runner: TrialRunner, variant: Variant, budget: Budget) -> None:
     try:
-        source, label = trial_runner.source(variant), trial_runner.label(variant)
+        source, label = trial_runner.models.source(variant), trial_runner.models.label(variant)
         trial_runner.check(variant)
     except ModelError as error:
         raise PlanError(f"Variant {variant.name!r}: {error.message} {error.hint}".strip()) from error
@@ -192,7 +192,7 @@ def _provenance(
     trial_runner: TrialRunner, suite: Suite, variants: Iterable[Variant], stamps: Mapping[str, str]
 ) -> dict[str, Any]:
     made = {name: version_of(name) for name in ("litellm", "pydantic", "scipy")}
-    models = {variant.model: found for variant in variants if (found := trial_runner.made_of(variant))}
+    models = {variant.model: found for variant in variants if (found := trial_runner.models.made_of(variant))}
     return {
         **StudySpec.of_suite(suite, trial_runner.code, trial_runner.catalog_hashes, stamps).record,
         "versions": {**versions(), **{name: version for name, version in made.items() if version}},
@@ -325,7 +325,7 @@ def remaining_trials(
         run_state: counts what is there.
     """
     left, planned = Remaining(), dict[tuple[str, str], list[str]]()
-    sources = {variant.name: trial_runner.source(variant) for variant in run_plan.variants}
+    sources = {variant.name: trial_runner.models.source(variant) for variant in run_plan.variants}
     for scenario, variant, repeat in order_trials(
         run_plan.scenarios, run_plan.variants, run_plan.repeats, run_plan.seed
     ):

@@ -75,13 +75,13 @@ class StudyRunner:
     ) -> None:
         self._store, self._trial_runner, self._suite, self._run_plan = store, trial_runner, suite, run_plan
         self._pace, self._sent_trials = pace, sent_trials
-        trial_runner.on_model_error = pace.on_model_error
+        trial_runner.models.on_model_error = pace.on_model_error
         self.run_id = new_run_id()
         self._sources: dict[str, Source] = {
-            each.name: trial_runner.source(each) for each in run_plan.variants
+            each.name: trial_runner.models.source(each) for each in run_plan.variants
         }
-        self._slots = {each.name: trial_runner.slots(each) for each in run_plan.variants}
-        self._providers = {each.name: trial_runner.provider(each) for each in run_plan.variants}
+        self._slots = {each.name: trial_runner.models.slots(each) for each in run_plan.variants}
+        self._providers = {each.name: trial_runner.models.provider(each) for each in run_plan.variants}
         self._run_state = RunState(run_plan)
         self._reporter = ProgressReporter(self._run_state, listener, self._sources)
         self._admission = Canary()
@@ -290,7 +290,7 @@ class StudyRunner:
             self._tell()
 
     def _tell(self, *, force: bool = False) -> None:
-        loading = dict.fromkeys(map(self._trial_runner.loading, self._run_plan.variants))
+        loading = dict.fromkeys(map(self._trial_runner.models.loading, self._run_plan.variants))
         self._reporter.tell(
             len(self._meters),
             self._ledger,

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.verdict import Verdict
 
 Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (see `plan.conditions`)
 

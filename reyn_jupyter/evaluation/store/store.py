@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
+from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.store.event_codec import facts_of, facts_text, pack_events, unpack_event
@@ -39,6 +39,7 @@ from reyn_jupyter.evaluation.store.study_file import (
     other_version,
 )
 from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.verdict import Verdict
 from reyn_jupyter.support.files.sqlite import transaction
 
 _PAGE = 500  # rows that a reader takes at a time, so that a writer is never kept waiting long

@@ -17,11 +17,10 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.validation import FrozenModel
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.models.base import canonical
-from reyn_jupyter.runtime.record.events import Flag, Problem
+from reyn_jupyter.runtime.record.call_facts import CallFact, Surface
 from reyn_jupyter.support.text import count
 
 Outcome = Literal["ok", "error", "timeout", "limit"]
-Surface = Literal["universal", "flat"]
 MISSING: tuple[Outcome, ...] = ("error", "timeout")  # neither a success nor a failure
 
 
@@ -40,41 +39,6 @@ def key_of(scenario: str, behaviour: str, repeat: int, code: str) -> str:
     """Return the key of a trial from the digests of what was tried, as `trial_key` does."""
     parts = [scenario, behaviour, repeat, code]
     return hashlib.sha256(canonical(parts)).hexdigest()
-
-
-class CallFact(FrozenModel):
-    """One tool call of the model, as it was resolved.
-
-    Attributes:
-        step: the model call that asked for it, from 1.
-        wrapper: the tool that was called, as the model wrote it (cut to 200 characters).
-        name: the resolved qualified name; for a problem, what the model wrote for it where known.
-        problem: why no action was resolved, or what stood in the way.
-        flags: what was forgiven.
-        args: the action's own arguments after forgiveness; the wrapper's where no action was resolved.
-        ok: whether it worked; None when it did not finish.
-        error: what it answered when it did not work (cut to 500 characters).
-        code: the action's own name for that error, where it gave one.
-        listed: the names that its answer listed, for listings, searches and the gate.
-        distractor: whether the action is one that the variant's `catalog_size` added to the scenario's.
-        inner: the calls that its action made in turn and that worked, at any depth (the steps of a workflow): equal
-            ones once, the first of each action, and 200 more at most.
-        unread: why a part of those calls is not known, in a sentence: the record of an inner run cannot be read.
-    """
-
-    step: int
-    wrapper: str
-    name: str | None = None
-    problem: Problem | None = None
-    flags: tuple[Flag, ...] = ()
-    args: Any = None
-    ok: bool | None = None
-    error: str | None = None
-    code: str | None = None
-    listed: tuple[str, ...] = ()
-    distractor: bool = False
-    inner: tuple[CallFact, ...] = ()
-    unread: str | None = None
 
 
 class FileFact(FrozenModel):

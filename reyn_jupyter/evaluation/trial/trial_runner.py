@@ -20,19 +20,20 @@ from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.config.layers import from_mapping
 from reyn_jupyter.evaluation.plan.distractors import require_size, shipped_distractors
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
-from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
+from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.code_version import code_version
 from reyn_jupyter.evaluation.trial.confinement import trial_policy
 from reyn_jupyter.evaluation.trial.environment import SharedFixtures, TrialEnvironment
-from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effort, help_counts, outcome_of
+from reyn_jupyter.evaluation.trial.facts import denied_actions, effort, help_counts, outcome_of
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
 from reyn_jupyter.evaluation.trial.trial import Outcome, Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
 from reyn_jupyter.models.providers.provider_facts import is_local
+from reyn_jupyter.runtime.record.call_facts import call_facts
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
@@ -58,6 +59,9 @@ class TrialPlan:
 
 class TrialRunner:
     """The runner of a study's trials, with what they share: frozen catalogs, models, settings, a temporary folder.
+
+    Attributes:
+        models: the factory of the models that answer, which knows their sources, labels, and limits.
 
     Args:
         suite: its scenarios and catalogs; the catalogs are frozen here.
@@ -99,7 +103,7 @@ class TrialRunner:
         self.code = code_version()
         self.catalogs: Mapping[str, Catalog] = {name: suite.catalog(name) for name in suite.catalogs}
         self.catalog_hashes: Mapping[str, str] = {name: made.hash for name, made in self.catalogs.items()}
-        self._answers = ModelFactory(
+        self.models = ModelFactory(
             models or {},
             settings or Settings(),
             seed=seed,
@@ -138,22 +142,9 @@ class TrialRunner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def on_model_error(self) -> OnModelError | None:
-        """The callback that hears of each failed attempt of a model call."""
-        return self._answers.on_model_error
-
-    @on_model_error.setter
-    def on_model_error(self, on_model_error: OnModelError | None) -> None:
-        self._answers.on_model_error = on_model_error
-
     def plan(self, scenario: Scenario, variant: Variant, repeat: int) -> TrialPlan:
         """Return the plan of one trial, with its key."""
         return TrialPlan(scenario, variant, repeat, trial_key(scenario, variant, repeat, self.code))
-
-    def source(self, variant: Variant) -> Source:
-        """Return what kind of source answers under this variant. Raises ModelError where there is no such model."""
-        return self._answers.source(variant)
 
     def check(self, variant: Variant) -> None:
         """See `ModelFactory.check`. Raises SuiteError, too: the variant leaves out a category that no catalog holds, or
@@ -166,27 +157,7 @@ class TrialRunner:
                     f"there are {', '.join(sorted(held))}"
                 )
         require_size(variant, self.suite.scenarios, lambda scenario: self._narrow(scenario, variant))
-        self._answers.check(variant)
-
-    def provider(self, variant: Variant) -> str:
-        """Return whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
-        return self._answers.provider(variant)
-
-    def slots(self, variant: Variant) -> int | None:
-        """See `ModelFactory.slots`."""
-        return self._answers.slots(variant)
-
-    def loading(self, variant: Variant) -> str:
-        """See `ModelFactory.loading`."""
-        return self._answers.loading(variant)
-
-    def label(self, variant: Variant) -> str:
-        """Return what people call the model that answers under a variant. Raises ModelError."""
-        return self._answers.label(variant)
-
-    def made_of(self, variant: Variant) -> Mapping[str, Any] | None:
-        """Return what a stand-in's answers depend on besides the request, where it says so. Raises ModelError."""
-        return self._answers.made_of(variant)
+        self.models.check(variant)
 
     async def run(
         self, plan: TrialPlan, model: Model | None = None, meter: UsageMeter | None = None
@@ -216,7 +187,7 @@ class TrialRunner:
             trial_policy(self._settings_of(variant).settings, self.suite.allow_actions),
         )
         try:
-            answering, source = self._answers.to(plan.scenario, variant, plan.repeat, model, meter)
+            answering, source = self.models.to(plan.scenario, variant, plan.repeat, model, meter)
             if variant.search:
                 await self._build_index(environment)
             trace, timed_out = await self._turn(environment, plan, prompt, answering)
@@ -264,10 +235,10 @@ class TrialRunner:
             repeat=plan.repeat,
             code=self.code,
             phrasing=scenario.prompt(plan.repeat)[0],
-            source=self._answers.source(variant),
+            source=self.models.source(variant),
             outcome=outcome,
             error=why,
-            model=self.label(variant),
+            model=self.models.label(variant),
             catalog=self.catalog_hashes[scenario.catalog],
             started=started,
         )

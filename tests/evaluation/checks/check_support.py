@@ -7,10 +7,11 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Outcome, Trial
+from reyn_jupyter.evaluation.trial.trial import FileFact, Outcome, Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
 from reyn_jupyter.runtime.record.events import Flag, Problem
+from reyn_jupyter.runtime.record.verdict import Verdict
 
 READ = "file__read"
 

@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 
 import reyn_jupyter
 from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.suites import load_suite
-from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Trial
+from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, number, passed
 from tests.evaluation.checks.check_support import (
     EDITS_A,
     READ,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget, is_broken
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, passed
 from tests.evaluation.checks.check_support import accepts, grade, invoked, listed, needs, trial
 from tests.evaluation.study_support import BASE, BEST, small, study
 

@@ -19,8 +19,9 @@ import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.inspect_logs.log import InspectLogError
 from reyn_jupyter.evaluation.inspect_logs.log_writer import write_logs
 from reyn_jupyter.evaluation.results.trial_export import ExportError
-from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact
+from reyn_jupyter.evaluation.trial.trial import FileFact
 from reyn_jupyter.models.scripted import call
+from reyn_jupyter.runtime.record.call_facts import CallFact
 from tests.evaluation.study_support import BASE, BEST, study
 from tests.evaluation.trial_set_support import evidence, many, trial
 

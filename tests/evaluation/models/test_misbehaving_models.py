@@ -73,7 +73,7 @@ def test_each_practice_model_is_a_provider_so_that_one_that_fails_slows_no_other
     server: FakeProvider,
 ) -> None:
     on = bench(models={name: server.model(name) for name in server.models})
-    providers = {on.provider(Variant(name, model=name)) for name in server.models}
+    providers = {on.models.provider(Variant(name, model=name)) for name in server.models}
     on.close()
     assert len(providers) == len(server.models) and all(map(is_local, providers))
 

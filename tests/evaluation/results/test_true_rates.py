@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, number
+from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
@@ -15,6 +15,7 @@ from reyn_jupyter.evaluation.results import true_rates as truths
 from reyn_jupyter.evaluation.results.true_rates import true_rates
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.record.verdict import Verdict, number
 from tests.evaluation.models.simulator.simulator_support import BASE, MANDATED
 from tests.evaluation.study_support import scenarios, small
 from tests.evaluation.trial_support import suite

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.checks.check_registry import check, forget
-from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
@@ -26,6 +25,7 @@ from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.runtime.record.verdict import Verdict, failed, passed
 from tests.evaluation.study_support import BASE, BEST, BLIND, ByVariant, Holding, scenarios, small, study
 from tests.evaluation.trial_support import READ, Scripts, scenario, suite
 from tests.support.waiting import awaited, until

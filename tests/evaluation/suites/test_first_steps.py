@@ -10,13 +10,13 @@ import pytest
 
 from reyn_jupyter.catalog.names import CHOOSE
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.models.baselines import NullAgent
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
+from reyn_jupyter.runtime.record.verdict import Verdict
 from tests.evaluation.trial_support import Scripts, run
 
 Deeds = list[tuple[str, dict[str, Any]]]

@@ -11,7 +11,6 @@ import pytest
 from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
-from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.models.baselines import Manner, NullAgent, Oracle
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
@@ -20,6 +19,7 @@ from reyn_jupyter.evaluation.suites import load_suite
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.record.events import ActionFinished
+from reyn_jupyter.runtime.record.verdict import Verdict
 from tests.evaluation.trial_support import Scripts, run
 
 # Answers that are counted or rounded from what the calls give, or stand there between other digits.

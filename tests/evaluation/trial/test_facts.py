@@ -8,8 +8,8 @@ from typing import Any
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
-from reyn_jupyter.evaluation.trial.facts import MOST_INNER, call_facts
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
+from reyn_jupyter.runtime.record.call_facts import MOST_INNER, call_facts
 from reyn_jupyter.runtime.services import ToolContext
 from tests.categories.peer_support import Agents, ask, invoke
 

@@ -279,7 +279,7 @@ def test_a_model_that_is_not_configured_is_that_trials_error_and_is_named() -> N
         trial, _ = run(on, variant=Variant("weak", model="light"))
         assert trial.outcome == "error" and "tier light" in str(trial.error)
         with pytest.raises(ModelError):
-            on.provider(Variant("weak", model="light"))
+            on.models.provider(Variant("weak", model="light"))
 
 
 def test_tiers_are_looked_up_in_the_persons_models() -> None:
@@ -287,7 +287,7 @@ def test_tiers_are_looked_up_in_the_persons_models() -> None:
     with bench(settings=settings) as on:
         weak = Variant("weak", model="light")
         trial, _ = run(on, variant=weak)
-        assert (trial.source, trial.model, on.source(weak), on.provider(weak)) == (
+        assert (trial.source, trial.model, on.models.source(weak), on.models.provider(weak)) == (
             "offline", "offline", "offline", "offline",
         )  # fmt: skip
     remote = Settings.model_validate(
@@ -295,7 +295,7 @@ def test_tiers_are_looked_up_in_the_persons_models() -> None:
     )
     with bench(settings=remote) as on:
         strong = Variant("strong", model="strong")
-        assert (on.source(strong), on.provider(strong)) == ("real", "127.0.0.1:9")
+        assert (on.models.source(strong), on.models.provider(strong)) == ("real", "127.0.0.1:9")
 
 
 def test_only_a_real_model_is_real() -> None:
@@ -372,7 +372,7 @@ def test_a_recording_replays_every_repeat_and_calls_no_model(
     agent = Scripts(make=lambda task: [refuse])
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     with bench(models={"scripted": agent}, cassette="replay", cassette_path=tape) as on:
-        assert on.source(PLAIN) == "replayed"
+        assert on.models.source(PLAIN) == "replayed"
         found = [run(on, repeat=repeat)[0] for repeat in (3, 1, 0, 2)]
         assert [trial.answer for trial in found] == ["Answer 3.", "Answer 1.", "Answer 0.", "Answer 2."]
         assert all(trial.source == "replayed" for trial in found)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.runtime.record.call_facts import call_facts
 from reyn_jupyter.sessions import current
 from tests.support.trusting import trust
 from tests.workflows.acceptance.workshop import (

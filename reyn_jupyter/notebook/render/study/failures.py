@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.results.failure_examples import Failure
     from reyn_jupyter.evaluation.results.failure_kinds import FailureCount
     from reyn_jupyter.evaluation.results.help_counts import HelpCount
-    from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+    from reyn_jupyter.evaluation.trial.trial import Trial
     from reyn_jupyter.notebook.render.value_text import Look
+    from reyn_jupyter.runtime.record.call_facts import CallFact
 
 _CALLS = 8
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.evaluation.checks.compliance import ComplianceMark, compliance_marks
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
     Block,
@@ -22,6 +21,7 @@ from reyn_jupyter.notebook.render.blocks import (
     number_cell,
 )
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.runtime.record.compliance import ComplianceMark, compliance_marks
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.trace import Trace

@@ -9,14 +9,14 @@ import pytest
 
 from reyn_jupyter import Session
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.checks.compliance import compliance_marks
 from reyn_jupyter.evaluation.plan.scenario import Scenario
-from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, Step
 from reyn_jupyter.models.scripted import call as asks
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.trace.compliance_marks import mark_text
+from reyn_jupyter.runtime.record.call_facts import call_facts
+from reyn_jupyter.runtime.record.compliance import compliance_marks
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import asked, call, invoked, said, started, trace
 

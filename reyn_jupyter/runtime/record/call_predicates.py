@@ -1,4 +1,4 @@
-"""Classify the calls of a trial: looks at the catalog, attempts at an action, calls that reached one.
+"""Classify the calls of a run: looks at the catalog, attempts at an action, calls that reached one.
 
 Invariant: an answer counts as seen only by calls of a later model call; tool calls of one step were written together.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reyn_jupyter.catalog.names import CHOOSE
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.runtime.record.call_facts import CallFact
 from reyn_jupyter.support.text import shorten
 
 MOST_EVIDENCE = 10  # pieces of evidence
@@ -47,13 +47,13 @@ def names_an_action(call: CallFact) -> bool:
     return is_attempt(call) and call.name is not None and call.problem in (None, "invalid")
 
 
-def accepted_calls(trial: Trial) -> list[CallFact]:
-    return [call for call in trial.calls if is_accepted(call)]
+def accepted_calls(calls: Iterable[CallFact]) -> list[CallFact]:
+    return [call for call in calls if is_accepted(call)]
 
 
-def worked_calls(trial: Trial) -> list[CallFact]:
+def worked_calls(calls: Iterable[CallFact]) -> list[CallFact]:
     """Return the accepted calls that answered without an error; one that never finished did not."""
-    return [call for call in accepted_calls(trial) if call.ok]
+    return [call for call in accepted_calls(calls) if call.ok]
 
 
 def seen_before(look: CallFact, call: CallFact) -> bool:

@@ -1,4 +1,4 @@
-"""Compliance marks: what the rules of the catalog say of a single run, which has no scenario.
+"""Compliance marks: how the rules of the catalog judge a single run, which has no scenario.
 
 Invariant: a run and a study never disagree, since both ask the same functions; what cannot be said without a scenario
 is not said, and a rule that no mandate demanded is not held against the model.
@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reyn_jupyter.evaluation.checks.call_predicates import (
+from reyn_jupyter.runtime.record.call_facts import CallFact, call_facts, offered_surface
+from reyn_jupyter.runtime.record.call_predicates import (
     DESCRIBE,
     LIST,
     is_accepted,
@@ -18,16 +19,22 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     is_look,
     name_of,
 )
-from reyn_jupyter.evaluation.checks.check_registry import find_check
-from reyn_jupyter.evaluation.checks.conduct import EDIT, WRITE, judge_recovery
-from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
-from reyn_jupyter.evaluation.trial.facts import call_facts, offered_surface
-from reyn_jupyter.evaluation.trial.trial import CallFact
+from reyn_jupyter.runtime.record.conduct import (
+    DISCOVERS,
+    EDIT,
+    LISTS_FIRST,
+    RECOVERS,
+    WRITE,
+    Rule,
+    judge_discovery,
+    judge_first_call,
+    judge_recovery,
+)
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.checks.verdict import Verdict
     from reyn_jupyter.runtime.record.run_steps import Call
     from reyn_jupyter.runtime.record.trace import Trace
+    from reyn_jupyter.runtime.record.verdict import Verdict
 
 Tone = Literal["good", "plain", "muted", "info", "warn", "bad"]
 _NAMES = {
@@ -86,18 +93,17 @@ def _discovery_marks(trace: Trace, facts: tuple[CallFact, ...]) -> Iterator[Comp
     demanded = any(name.startswith(("list-first", "discovery")) for name in trace.started.mandates)
     surface = offered_surface(trace)
     acted = next((fact for fact in facts if not is_look(fact)), facts[0])
-    judged: tuple[tuple[str, int, Verdict], ...] = (
-        ("first_call_is", facts[0].step, judge_first_call(facts, surface)),
-        ("discovered_before_invoke", acted.step, judge_discovery(facts, surface)),
+    judged: tuple[tuple[Rule, int, Verdict], ...] = (
+        (LISTS_FIRST, facts[0].step, judge_first_call(facts, surface)),
+        (DISCOVERS, acted.step, judge_discovery(facts, surface)),
     )
-    for name, step, verdict in judged:
-        check = find_check(name)
-        why = f"{verdict.reason}. The question: {check.sentence}"
+    for rule, step, verdict in judged:
+        why = f"{verdict.reason}. The question: {rule.question}"
         if verdict.kind == "pass":
-            yield ComplianceMark(step, check.title, "good", why, kept=True)
+            yield ComplianceMark(step, rule.title, "good", why, kept=True)
         elif verdict.kind == "fail":
             why = why if demanded else f"{why} No mandate demanded it."
-            yield ComplianceMark(step, check.title, "bad" if demanded else "muted", why, kept=False)
+            yield ComplianceMark(step, rule.title, "bad" if demanded else "muted", why, kept=False)
 
 
 def _recovery_marks(facts: tuple[CallFact, ...]) -> Iterator[ComplianceMark]:
@@ -107,8 +113,7 @@ def _recovery_marks(facts: tuple[CallFact, ...]) -> Iterator[ComplianceMark]:
         return
     verdict = judge_recovery(facts)
     if verdict.kind == "pass":
-        title = find_check("recovered_after_error").title
-        yield ComplianceMark(error.step, title, "good", verdict.reason, kept=True)
+        yield ComplianceMark(error.step, RECOVERS.title, "good", verdict.reason, kept=True)
     else:
         yield ComplianceMark(error.step, "error", "warn", verdict.reason)
 
