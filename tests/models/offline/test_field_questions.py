@@ -146,7 +146,7 @@ FIELD: list[tuple[str, Truth]] = [
     ("most recent date in shop", "2024-04-06T14:00"),
     ("which species has the fewest penguins in penguins?", "Chinstrap"),
     ("which country has the lowest lifeExp in gap?", str(G.loc[G.lifeExp.idxmin()].country)),
-    ("second highest price in stocks", Asks("second")),
+    ("second highest price in stocks", float(S.price.drop_duplicates().nlargest(2).iloc[1])),
     *(
         (question, int(P.isna().any(axis=1).sum()))
         for question in (
@@ -209,6 +209,8 @@ SIBLINGS: list[tuple[str, Truth]] = [
         "average lifeExp where year is between 1980 and 1990 in gap",
         G[G.year.between(1980, 1990)].lifeExp.mean(),
     ),
+    ("third lowest Weight_in_lbs in cars", int(C.Weight_in_lbs.nsmallest(3).iloc[2])),
+    ("second largest Origin in cars", Asks("second")),
     ("how many cars with Cylinders 4 or 6 in cars", int(C.Cylinders.isin([4, 6]).sum())),
     ("how many cars where Cylinders is not 8 in cars", int((C.Cylinders != 8).sum())),
     ("how many distinct values of Origin in cars", 3),
