@@ -209,6 +209,7 @@ SIBLINGS: list[tuple[str, Truth]] = [
         "average lifeExp where year is between 1980 and 1990 in gap",
         G[G.year.between(1980, 1990)].lifeExp.mean(),
     ),
+    ("lifeExp of Germany and Japan in 2007 in gap", "| Germany | 77.5 |"),
     ("third lowest Weight_in_lbs in cars", int(C.Weight_in_lbs.nsmallest(3).iloc[2])),
     ("second largest Origin in cars", Asks("second")),
     ("how many cars with Cylinders 4 or 6 in cars", int(C.Cylinders.isin([4, 6]).sum())),
