@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from reyn_jupyter.models.offline.parse_state import ParseState
 from reyn_jupyter.models.offline.table_schema import ColumnSchema
 
+SAID = {">": "is over", "<": "is under", ">=": "is at least", "<=": "is at most", "=": "is", "<>": "is not"}
+
 
 @dataclass(frozen=True)
 class Condition:

@@ -10,7 +10,7 @@ import calendar
 import re
 from dataclasses import dataclass
 
-from reyn_jupyter.models.offline.conditions import Condition, negated, number_at
+from reyn_jupyter.models.offline.conditions import SAID, Condition, negated, number_at
 from reyn_jupyter.models.offline.lexicon import ADJECTIVES, alike, parts, same_concept
 from reyn_jupyter.models.offline.parse_state import WEEKDAYS, ParseState, Ungrounded
 from reyn_jupyter.models.offline.table_schema import ColumnSchema
@@ -269,7 +269,7 @@ def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, pl
         if a > b:
             raise Ungrounded(f"“{words}” goes over the end of a year: say the years", (words,))
         sql = f"EXTRACT(month FROM {sql}) * 100 + EXTRACT(day FROM {sql}) {'NOT ' if no else ''}BETWEEN {a} AND {b}"
-        return Condition(sql, f"{column.name} {'not ' if no else ''}in {words}", place, column)
+        return Condition(sql, f"{column.name} is {'not ' if no else ''}in {words}", place, column)
     begin, end = _literal(span.year, span.first), _literal(span.last_year, span.last)
     if operator in ("<", ">="):
         said = f"{sql} {operator} {begin}"
@@ -278,9 +278,9 @@ def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, pl
     else:
         no = no != (operator == "<>")
         said = f"{sql} {'NOT ' if no else ''}BETWEEN {begin} AND {end}"
-        return Condition(said, f"{column.name} {'not ' if no else ''}in {words}", place, column)
+        return Condition(said, f"{column.name} is {'not ' if no else ''}in {words}", place, column)
     names = {"<": "before", ">=": "since", ">": "after", "<=": "up to"}
-    return Condition(said, f"{column.name} {names[operator]} {words}", place, column)
+    return Condition(said, f"{column.name} is {names[operator]} {words}", place, column)
 
 
 def _literal(year: int, day: MonthDay) -> str:
@@ -297,10 +297,12 @@ def _year_number(board: ParseState, span: DateSpan, operator: str, place: int) -
         and span.last[1] - span.first[1] > 26
     ):
         said = operator or "="
-        return Condition(f"{month.sql} {said} {span.first[0]}", f"{month.name} {said} {span.first[0]}", place)
+        return Condition(
+            f"{month.sql} {said} {span.first[0]}", f"{month.name} {SAID[said]} {span.first[0]}", place
+        )
     column = board.table.column(("year",))
     whole = span.first == (1, 1) and span.last == (12, 31) and span.year == span.last_year
     if column is None or column.kind != "number" or not whole:
         return None
     said = operator or "="
-    return Condition(f"{column.sql} {said} {span.year}", f"{column.name} {said} {span.year}", place)
+    return Condition(f"{column.sql} {said} {span.year}", f"{column.name} {SAID[said]} {span.year}", place)

@@ -5,10 +5,13 @@ Invariant: what a condition is made of gets a role; what is left without one mak
 
 from __future__ import annotations
 
-from reyn_jupyter.models.offline.conditions import Condition, negated, number_at
+import re
+
+from reyn_jupyter.models.offline.conditions import SAID, Condition, negated, number_at
 from reyn_jupyter.models.offline.date_filters import date_conditions
-from reyn_jupyter.models.offline.lexicon import stem
-from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
+from reyn_jupyter.models.offline.lexer import DIMENSIONS
+from reyn_jupyter.models.offline.lexicon import same_concept, stem
+from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, is_flag, literal
 
 
@@ -72,13 +75,14 @@ def _value_condition(board: ParseState, name: str, no: bool, chosen: list[str], 
     column = next(column for column in board.table.columns if column.name == name)
     if len(chosen) == 1:
         operator = "IS DISTINCT FROM" if no else "="
-        shown = "<>" if no else "="
         return Condition(
-            f"{column.sql} {operator} {literal(chosen[0])}", f"{name} {shown} {chosen[0]}", place
+            f"{column.sql} {operator} {literal(chosen[0])}",
+            f"{name} is {'not ' if no else ''}{chosen[0]}",
+            place,
         )
     listed = ", ".join(literal(value) for value in chosen)
     sql = f"({column.sql} IS NULL OR {column.sql} NOT IN ({listed}))" if no else f"{column.sql} IN ({listed})"
-    return Condition(sql, f"{name} {'not in' if no else 'in'} {', '.join(chosen)}", place)
+    return Condition(sql, f"{name} is {'not ' if no else ''}{' or '.join(chosen)}", place)
 
 
 # -- missing values and texts ---------------------------------------------------------------------------------------
@@ -165,13 +169,68 @@ def _ranges(board: ParseState) -> list[Condition]:
         first, second = number_at(board, low), number_at(board, high)
         if first is None or second is None or low is None or high is None:
             raise Ungrounded("“between” needs two numbers", ("between",))
-        column = _compared(board, index, high)
+        column, factor, note = _in_unit(board, index, high)
+        before = board.before(index)
+        if before is not None and _measured(board, before) and all(_like_a_year(n) for n in (first, second)):
+            said = f"between {first} and {second}"
+            raise Ungrounded(
+                f"“{said}” may be years or values of {column.name}: write the column before it", (said,)
+            )
         no = negated(board, index)
         board.give("between", index, low, high)
-        a, b = sorted((first, second))
+        a, b = (_scaled(number, factor) for number in sorted((first, second)))
         sql = f"{column.sql} {'NOT ' if no else ''}BETWEEN {literal(a)} AND {literal(b)}"
-        found.append(Condition(sql, f"{column.name} {'not ' if no else ''}between {a} and {b}", index))
+        found.append(
+            Condition(sql, f"{column.name} is {'not ' if no else ''}between {a} and {b}{note}", index)
+        )
     return found
+
+
+def _in_unit(board: ParseState, index: int, last: int) -> tuple[ColumnSchema, float, str]:
+    """Return the column of a comparison, the factor that its unit needs, and what the answer says of that.
+
+    Raises:
+        Ungrounded: The column's name does not say that it is in units of that kind.
+    """
+    if not board.free(last + 1, "unit"):
+        return _compared(board, index, last), 1, ""
+    unit = board.units[last + 1].value
+    board.give("unit", last + 1)
+    fitting = [column for column in board.table.of_kind("number") if _factor(unit, column) is not None]
+    try:
+        column = _compared(board, index, last)
+    except Ungrounded:
+        if len(fitting) != 1:
+            raise
+        column = fitting[0]
+    factor = _factor(unit, column)
+    if factor is None:
+        said = f"I cannot tell whether {column.name} is in “{unit}”: leave the unit out if it is"
+        raise Ungrounded(said, (unit,))
+    return column, factor, "" if factor == 1 else f" (converted from {unit})"
+
+
+def _factor(unit: str, column: ColumnSchema) -> float | None:
+    """Return what a number with a unit is multiplied by, if one unit in the column's name measures the same."""
+    names = [name.lower() for name in re.findall(r"[A-Za-z]+", column.name)][1:]
+    for dimension in DIMENSIONS:
+        said = unit if unit in dimension else unit.removesuffix("s")
+        own = [name if name in dimension else name.removesuffix("s") for name in names]
+        own = [name for name in own if name in dimension]
+        if said in dimension and len(own) == 1 and "per" not in names:
+            return dimension[said] / dimension[own[0]]
+    return None
+
+
+def _scaled(number: float, factor: float) -> int | float:
+    if factor == 1:
+        return number
+    product = round(number * factor, 9)
+    return int(product) if product.is_integer() else product
+
+
+def _like_a_year(number: int | float) -> bool:
+    return isinstance(number, int) and 1900 <= number <= 2100
 
 
 def _comparisons(board: ParseState) -> list[Condition]:
@@ -185,8 +244,10 @@ def _comparisons(board: ParseState) -> list[Condition]:
             found += _of_average(board, index, step)
         if number is None:
             continue
-        column = _compared(board, index, step)
-        found.append(_comparison(board, column, board.units[index].value, number, index))
+        column, factor, note = _in_unit(board, index, step)
+        found.append(
+            _comparison(board, column, board.units[index].value, _scaled(number, factor), index, note)
+        )
         board.give("compare", index, step)
     for index in board.of_kind("or"):  # "12 or more"
         number = number_at(board, index - 1)
@@ -203,10 +264,12 @@ _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "<>", "<>": "="}
 
 
 def _comparison(
-    board: ParseState, column: ColumnSchema, operator: str, number: int | float, index: int
+    board: ParseState, column: ColumnSchema, operator: str, number: int | float, index: int, note: str = ""
 ) -> Condition:
     said = _OPPOSITE[operator] if negated(board, index) else operator
-    return Condition(f"{column.sql} {said} {literal(number)}", f"{column.name} {said} {number}", index)
+    return Condition(
+        f"{column.sql} {said} {literal(number)}", f"{column.name} {SAID[said]} {number}{note}", index
+    )
 
 
 def _of_average(board: ParseState, index: int, step: int) -> list[Condition]:
@@ -228,7 +291,9 @@ def _of_average(board: ParseState, index: int, step: int) -> list[Condition]:
     inner = f"SELECT {unit.value.upper()}({column.sql}) FROM {board.table.alias}"  # noqa: S608
     return [
         Condition(
-            f"{column.sql} {operator} ({inner})", f"{column.name} {operator} {unit.text} {column.name}", index
+            f"{column.sql} {operator} ({inner})",
+            f"{column.name} {SAID[operator]} the {unit.text} {column.name}",
+            index,
         )
     ]
 
@@ -238,8 +303,12 @@ def _compared(board: ParseState, index: int, last: int) -> ColumnSchema:
     before, after = board.before(index), board.after(last, within=2)
     if before is not None and board.units[before].kind == "not":
         before = board.before(before)
+    concept = _ADJECTIVES.get(board.units[index].tokens[0].text.lower(), "")
     for step in (before, after):
         if step is not None and step in board.columns and board.columns[step].kind in ("number", "other"):
+            if concept and not _fits(concept, board.columns[step]):
+                said, name = board.units[index].text, board.columns[step].name
+                raise Ungrounded(f"“{said}” is not said of {name}: name the column that is meant", (said,))
             if board.roles.get(step) == "column" and not _measured(board, step):
                 board.give("compared", step)
             return board.columns[step]
@@ -248,19 +317,37 @@ def _compared(board: ParseState, index: int, last: int) -> ColumnSchema:
         if named is not None and named.kind == "number":
             board.give("compared", after)
             return named
-    adjective = board.units[index].tokens[0].text
-    concepts = {"longer": "length", "shorter": "length", "heavier": "mass", "lighter": "mass", "older": "age",
-                "younger": "age", "cheaper": "price", "costlier": "price", "taller": "height"}  # fmt: skip
-    if adjective.lower() in concepts:
-        column = board.table.column((concepts[adjective.lower()],), loosely=True)
-        if column is not None and column.kind == "number":
-            return column
+    if concept:
+        fitting = [column for column in board.table.of_kind("number") if _fits(concept, column)]
+        if len(fitting) != 1:
+            said = board.units[index].text
+            names = ", ".join(f"`{column.name}`" for column in fitting) or "none"
+            raise Ungrounded(
+                f"“{said}” does not say which column is meant (those that fit: {names})", (said,)
+            )
+        return fitting[0]
     numbers = board.table.of_kind("number")
     if len(numbers) == 1:
         return numbers[0]
     raise Ungrounded(
         f"I cannot tell which column “{board.units[index].text}” is about", (board.units[index].text,)
     )
+
+
+_ADJECTIVES = {
+    "longer": "length", "shorter": "length", "heavier": "mass", "lighter": "mass", "older": "age", "younger": "age",
+    "cheaper": "price", "costlier": "price", "taller": "height",
+}  # fmt: skip
+
+
+def _fits(concept: str, column: ColumnSchema) -> bool:
+    """Return whether an adjective is said of a column: an age is an age, and no day of the month is long."""
+    if concept == "age":
+        return "age" in column.parts
+    own = [
+        part for part in column.parts if len(column.parts) > 1 or part not in (*CALENDAR, "hour", "minute")
+    ]
+    return any(concept == part or same_concept(concept, part) for part in own)
 
 
 def _measured(board: ParseState, index: int) -> bool:
@@ -297,7 +384,7 @@ def _identities(board: ParseState) -> list[Condition]:
         column = next((column for column in board.table.columns if column.name.lower() == name), None)
         if isinstance(number, int) and column is not None and column.kind == "number":
             board.give("compared", index + 1)
-            found.append(Condition(f"{column.sql} = {number}", f"{column.name} = {number}", index))
+            found.append(Condition(f"{column.sql} = {number}", f"{column.name} is {number}", index))
     return found
 
 
@@ -311,26 +398,44 @@ def _equalities(board: ParseState) -> list[Condition]:
             board.give("compared", index - 1, index)
             no = negated(board, index - 1)
             sql = f"{column.sql} {'<>' if no else '='} {literal(number)}"
-            found.append(Condition(sql, f"{column.name} {'<>' if no else '='} {number}", index))
+            found.append(Condition(sql, f"{column.name} is {'not ' if no else ''}{number}", index))
     for index, column in list(board.columns.items()):
         following = index + 1
         while following in board.roles and board.roles[following] in ("unit", "name"):
             following += 1
         linked = following < len(board.units) and board.units[following].value in ("is", "was", "=", "of")
-        number = number_at(board, following + 1 if linked else following)
+        denied = following + 1 if linked and board.free(following + 1, "not") else None  # "Pclass is not 1"
+        place = following + 1 if linked else following
+        place += denied is not None
+        number = number_at(board, place)
         if number is None or column.kind != "number" or board.roles.get(index) != "column":
             continue
-        board.give("compared", *range(following, following + 2 if linked else following + 1))
-        no = negated(board, index)
+        numbers, used = [number], [*range(following, place + 1)]
+        while (more := _joined_number(board, place)) is not None:  # "Pclass 1 or 2"
+            numbers.append(more)
+            used += [place + 1, place + 2]
+            place += 2
+        no = negated(board, index) or denied is not None
+        board.give("compared", *used)
         if not _measured(board, index):
             board.give("compared", index)
-        operator = "<>" if no else "="
-        found.append(
-            Condition(
-                f"{column.sql} {operator} {literal(number)}", f"{column.name} {operator} {number}", index
-            )
-        )
+        listed, said = ", ".join(map(literal, numbers)), " or ".join(map(str, numbers))
+        sql = f"{column.sql} {'NOT ' if no else ''}IN ({listed})"
+        if len(numbers) == 1:
+            sql = f"{column.sql} {'<>' if no else '='} {listed}"
+        found.append(Condition(sql, f"{column.name} is {'not ' if no else ''}{said}", index))
     return found
+
+
+def _joined_number(board: ParseState, index: int) -> int | float | None:
+    """The number that `or`, `and` or a comma joins to the one at an index, if it ends the list."""
+    if index + 2 >= len(board.units) or board.units[index + 1].value not in ("or", "and", ","):
+        return None
+    following = index + 3
+    beside = board.columns.get(following) or (
+        board.units[following] if board.free(following, "word") else None
+    )
+    return number_at(board, index + 2) if beside is None or board.is_filler(following) else None
 
 
 # -- yes or no ------------------------------------------------------------------------------------------------------
@@ -346,11 +451,16 @@ def _flags(board: ParseState) -> list[Condition]:
             continue
         no = negated(board, index) != (index in board.opposites)
         board.give("flag", index)
-        word = "not " if no else ""
         if column.kind == "flag":
-            found.append(Condition(f"{'NOT ' if no else ''}{column.sql}", f"{word}{column.name}", index))
+            found.append(
+                Condition(
+                    f"{'NOT ' if no else ''}{column.sql}",
+                    f"{column.name} is {'false' if no else 'true'}",
+                    index,
+                )
+            )
         else:
             listed = "('no', 'n', 'false')" if no else "('yes', 'y', 'true')"
             sql = f"lower(CAST({column.sql} AS VARCHAR)) IN {listed}"
-            found.append(Condition(sql, f"{word}{column.name}", index))
+            found.append(Condition(sql, f"{column.name} is {'no' if no else 'yes'}", index))
     return found

@@ -16,10 +16,19 @@ from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 
 UnitKind = Literal[
     "aggregate", "extreme", "group", "compare", "between", "order", "distinct", "top", "times", "period", "month",
-    "not", "or", "missing", "duplicate", "share", "contain", "number", "date", "quoted", "path", "word", "symbol",
+    "not", "or", "missing", "duplicate", "share", "contain", "number", "unit", "date", "quoted", "path", "word",
+    "symbol",
 ]  # fmt: skip
 
 
+DIMENSIONS = (
+    {"mg": 0.001, "g": 1.0, "gram": 1.0, "kg": 1000.0, "kilogram": 1000.0},
+    {"lb": 1.0, "pound": 1.0},
+    {"mm": 0.001, "cm": 0.01, "m": 1.0, "meter": 1.0, "metre": 1.0, "km": 1000.0},
+    {"mile": 1.0},
+    {"ms": 0.001, "s": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0},
+)
+UNITS = {unit + end for dimension in DIMENSIONS for unit in dimension for end in ("", "s")}
 _WORDS_OF_NUMBERS = "two three four five six seven eight nine ten eleven twelve"
 _SCALES = {"k": 1_000, "m": 1_000_000}
 _SCALED = re.compile(r"(\d{1,12})([km])")
@@ -122,7 +131,10 @@ _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
         "in order",
         **{word: f"{word} first" for word in _ENDS},
     ),
-    **_phrases("distinct", distinct="different|distinct|unique"),
+    **_phrases(
+        "distinct",
+        distinct="different|distinct|unique|different values of|distinct values of|unique values of",
+    ),
     **_phrases("top", desc="top", first="first", asc="bottom"),
     **_phrases("times", **{"*": "*|×|times|multiplied by", "/": "divided by|/", "+": "+|plus", "-": "minus"}),
     **_phrases(
@@ -238,6 +250,10 @@ def units(prompt: Prompt) -> tuple[Unit, ...]:
         unit = _phrase(tokens, index) or _single(tokens[index], found)
         if unit.kind == "group" and found and found[-1].value in _ROWS and not _counted(found[:-1]):
             found[-1] = Unit("aggregate", "count", found[-1].tokens)  # "rows per clinic"
+        if tokens[index].lower in UNITS and _measured(found):
+            found.append(Unit("unit", tokens[index].lower, tokens[index : index + 1]))
+            index += 1
+            continue
         found.append(unit)
         index += len(unit.tokens)
     mixed = not prompt.text.isupper()
@@ -245,6 +261,16 @@ def units(prompt: Prompt) -> tuple[Unit, ...]:
         _doubted(unit, found[at + 1 : at + 2], found[max(0, at - 1) : at], mixed)
         for at, unit in enumerate(found)
     )
+
+
+def _measured(before: Sequence[Unit]) -> bool:
+    """Return whether a unit of measurement may follow: behind a number that something is compared with."""
+    if len(before) < 2 or before[-1].kind != "number":
+        return False
+    return before[-2].kind in ("compare", "between") or [unit.kind for unit in before[-4:-2]] == [
+        "between",
+        "number",
+    ]
 
 
 _ARTICLES = ("a", "an", "the")

@@ -35,7 +35,6 @@ from reyn_jupyter.models.offline.skills import (
     memory,
     table_lookup,
 )
-from reyn_jupyter.models.offline.skills import files as search
 from reyn_jupyter.models.offline.skills.files import ABLE
 from reyn_jupyter.models.offline.transcript import KnownAction, TranscriptCall, transcribe
 from reyn_jupyter.support.reyn_line import quote_word, reyn_line
@@ -164,7 +163,7 @@ ROUTINES: tuple[Routine, ...] = (
     function_calls.attempt_named,
     describe.attempt_file,
     table_lookup.attempt,
-    search.attempt,
+    files.attempt,
     files.attempt_list,
     describe.attempt,
     files.attempt_read,

@@ -253,7 +253,9 @@ def _build(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> 
         query = TableQuery((found.topic,), (), where, (found.topic.sql, False), distinct=True)
     elif where and found.order is None and (shown := board.open_columns()):
         board.give("shown", *shown)  # "price of GOOG in 2005"
-        query = TableQuery(tuple(dict.fromkeys(of_column(board.columns[i]) for i in shown)), (), where)
+        several = [c for c in board.table.columns if any(w.sql.startswith(f"{c.sql} IN (") for w in where)]
+        columns = (*several, *(board.columns[i] for i in shown))  # of two countries, each is named
+        query = TableQuery(tuple(dict.fromkeys(map(of_column, columns))), (), where)
     elif where or found.order is not None:
         order = (found.order.sql, found.descending) if found.order is not None else None
         if found.order is not None and found.order_word is not None:

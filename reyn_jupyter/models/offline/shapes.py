@@ -14,7 +14,7 @@ from reyn_jupyter.models.offline.lexer import NUMBER_WORDS, Unit
 from reyn_jupyter.models.offline.lexicon import stem
 from reyn_jupyter.models.offline.parse_state import name_tokens
 from reyn_jupyter.models.offline.sql_query import Output, TableQuery, aggregate, of_column
-from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema, literal
+from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema, literal, quoted
 
 # ruff: noqa: S608  (every identifier is quoted and every value a literal)
 
@@ -145,6 +145,28 @@ def _range(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
     return TableQuery(tuple(aggregate(function, of_column(column)) for function in ("min", "max")))
 
 
+def _nth(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+    """`second highest price`: of different values, as the answer says."""
+    column = _column(table, match["column"])
+    if column is None or column.kind not in ("number", "date"):
+        return None
+    high = match["end"] in ("highest", "largest", "biggest", "greatest")
+    if column.kind == "date" and match["end"] != "highest":
+        return None
+    shown = of_column(column)
+    label = f"{match['nth']} {'highest' if high else 'lowest'} {column.name} (equal values counted once)"
+    order = f"ORDER BY {shown.sql} {'DESC' if high else 'ASC'}"
+    place = _NTH.index(match["nth"]) % 4 + 1
+    text = (
+        f"SELECT DISTINCT {shown.sql} AS {quoted(label)} FROM {table.alias} WHERE {column.sql} IS NOT NULL "
+        f"QUALIFY dense_rank() OVER ({order}) = {place + 1}"
+    )
+    return TableQuery((Output(shown.sql, label, column),), text=text)
+
+
+_NTH = ("second", "third", "fourth", "fifth", "2nd", "3rd", "4th", "5th")
+
+
 def _shares(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
     column = _column(table, match["column"])
     if column is None or column.kind not in ("text", "flag"):
@@ -211,6 +233,10 @@ _SHAPES: tuple[tuple[str, Build], ...] = (
             "columns with the most missing values",
             ' QUALIFY rank() OVER (ORDER BY "missing values" DESC) = 1',
         ),
+    ),
+    (
+        rf"(?P<nth>{'|'.join(_NTH)}) (?P<end>highest|largest|biggest|greatest|lowest|smallest) {_COLUMN}",
+        _nth,
     ),
     (r"(?:the )?(?:last|bottom) (?P<number>\w+ )?ROWS", _last),
     (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reyn_jupyter.models.offline.conditions import Condition, number_at
+from reyn_jupyter.models.offline.conditions import SAID, Condition, number_at
 from reyn_jupyter.models.offline.lexer import EXTREMES, direction_of
 from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded
 from reyn_jupyter.models.offline.sql_query import Output, aggregate, of_column, period
@@ -181,7 +181,7 @@ def _having(board: ParseState, found: Subjects) -> None:
     found.target = of_column(board.columns[topic])
     found.figures = (figure,)
     found.having = Condition(
-        f"{figure.sql} {operator} {literal(number)}", f"{figure.label} {operator} {number}"
+        f"{figure.sql} {operator} {literal(number)}", f"{figure.label} {SAID[operator]} {number}"
     )
 
 

@@ -61,7 +61,7 @@ FIELD: list[tuple[str, Truth]] = [
         "average body_mass_g of male Adelie penguins in penguins",
         P[(P.sex == "male") & (P.species == "Adelie")].body_mass_g.mean(),
     ),
-    ("how many penguins have body_mass_g over 4 kg in penguins?", Asks("kg")),
+    ("how many penguins have body_mass_g over 4 kg in penguins?", int((P.body_mass_g > 4000).sum())),
     ("total pop in 2007 in gap", int(G[G.year == 2007]["pop"].sum())),
     ("total pop per continent in gap", by(G.groupby("continent")["pop"].sum())),
     (
@@ -146,7 +146,7 @@ FIELD: list[tuple[str, Truth]] = [
     ("most recent date in shop", "2024-04-06T14:00"),
     ("which species has the fewest penguins in penguins?", "Chinstrap"),
     ("which country has the lowest lifeExp in gap?", str(G.loc[G.lifeExp.idxmin()].country)),
-    ("second highest price in stocks", Asks("second")),
+    ("second highest price in stocks", float(S.price.drop_duplicates().nlargest(2).iloc[1])),
     *(
         (question, int(P.isna().any(axis=1).sum()))
         for question in (
@@ -196,6 +196,25 @@ FIELD: list[tuple[str, Truth]] = [
 ]
 
 SIBLINGS: list[tuple[str, Truth]] = [
+    (
+        "how many penguins with body mass between 4 and 5 kg in penguins",
+        int(P.body_mass_g.between(4000, 5000).sum()),
+    ),
+    ("how many cars with Weight_in_lbs over 2000 lbs in cars", int((C.Weight_in_lbs > 2000).sum())),
+    ("how many cars with Weight_in_lbs over 1000 kg in cars", Asks("kg")),
+    ("how many rows in riots older than 40", int((R.age > 40).sum())),
+    ("how many flights older than 40 in flights", Asks("older than")),
+    ("average lifeExp between 1980 and 1990 in gap", Asks("years")),
+    (
+        "average lifeExp where year is between 1980 and 1990 in gap",
+        G[G.year.between(1980, 1990)].lifeExp.mean(),
+    ),
+    ("lifeExp of Germany and Japan in 2007 in gap", "| Germany | 77.5 |"),
+    ("third lowest Weight_in_lbs in cars", int(C.Weight_in_lbs.nsmallest(3).iloc[2])),
+    ("second largest Origin in cars", Asks("second")),
+    ("how many cars with Cylinders 4 or 6 in cars", int(C.Cylinders.isin([4, 6]).sum())),
+    ("how many cars where Cylinders is not 8 in cars", int((C.Cylinders != 8).sum())),
+    ("how many distinct values of Origin in cars", 3),
     ("how many sex in penguins are male", int((P.sex == "male").sum())),
     ("how many g in big are a or b", 666),
     ("how many penguins without sex in penguins", int(P.sex.isna().sum())),
