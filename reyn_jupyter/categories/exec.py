@@ -172,7 +172,7 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
     taken = TakenOver()
     try:
         sandbox = find_sandbox("program", settings.backend, settings.minimum)
-        with _scratch(workspace) as scratch:
+        with _scratch(context.plan.root) as scratch:
             copies = await asyncio.to_thread(_copies, context.plan, scratch, workspace, sandbox)
             try:
                 result = await sandbox.run(
@@ -193,16 +193,19 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
 
 
 @contextmanager
-def _scratch(workspace: Workspace) -> Iterator[HeldFolder]:
+def _scratch(root: HeldFolder) -> Iterator[HeldFolder]:
     """Yield the scratch folder, held; made if it is not there, and removed if nothing was made in it.
+
+    Args:
+        root: the workspace's root.
 
     Raises:
         ActionError: something else is there.
     """
-    path = workspace.root / SCRATCH
     try:
-        path.mkdir(mode=0o700, exist_ok=True)
-        folder = HeldFolder(os.fspath(workspace.root), SCRATCH)
+        with suppress(FileExistsError):
+            os.mkdir(SCRATCH, 0o700, dir_fd=root.descriptor)
+        folder = HeldFolder(root.root, SCRATCH)
     except (OSError, WorkspaceError) as error:
         raise ActionError(
             f"{SCRATCH} is no folder, so a command has no place to write ({error})", "Remove it."
@@ -212,7 +215,7 @@ def _scratch(workspace: Workspace) -> Iterator[HeldFolder]:
             yield folder
         finally:
             with suppress(OSError):
-                path.rmdir()
+                os.rmdir(SCRATCH, dir_fd=root.descriptor)
 
 
 def _copies(plan: _Plan, scratch: HeldFolder, workspace: Workspace, sandbox: Sandbox) -> PrivateCopies:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.held_place import (
+    HeldFolder,
     HeldPlace,
     WorkspaceError,
     open_folder,
@@ -327,6 +328,7 @@ class Workspace:
         self.left_out = LeftOutFiles()
         if not self.root.is_dir():
             raise WorkspaceError(f"the workspace {self.root} is no folder; create it or name another root")
+        self._held = HeldFolder(self._root, ".")
 
     def judged(self, verdict: Callable[[str], FileDecision]) -> Workspace:
         """Return the same folder as one call may see it: each file is judged when it is opened, listed or found.
@@ -339,6 +341,15 @@ class Workspace:
         view._verdict = verdict
         view.left_out = LeftOutFiles()
         return view
+
+    def check(self) -> None:
+        """Check that the path of the root still leads to the folder of this object. Raises WorkspaceError."""
+        try:
+            self._held.check()
+        except WorkspaceError:
+            raise WorkspaceError(
+                f"the workspace {self.root} was moved, removed or replaced after this session began"
+            ) from None
 
     def decision(self, place: str) -> FileDecision:
         """Return the rules' word on the file at a place, as `place` gives it."""

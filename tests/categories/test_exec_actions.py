@@ -275,6 +275,38 @@ def test_a_folder_that_is_swapped_is_not_written_behind_the_link(
     assert (root / "old" / "a.txt").read_text(encoding="ascii") == "before"
 
 
+INDEX = {".gitignore", "actions.lock", *(f"actions.sqlite{end}" for end in ("", "-wal", "-shm", "-journal"))}
+
+
+@IN_EACH
+@pytest.mark.parametrize("by", ["a link", "another folder", "nothing"])
+def test_where_the_workspace_itself_is_swapped_nothing_is_written(
+    backend: str, by: str, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    victim = tmp_path_factory.mktemp("victim")
+    on = in_force(root, backend)
+    old = root.with_name(f"{root.name}-old")
+
+    def swap(_: object) -> Answer:
+        root.rename(old)
+        if by == "a link":
+            root.symlink_to(victim)
+        elif by == "another folder":
+            root.mkdir()
+        return "once"
+
+    on.parts.ask_person = swap
+    call = invoke("exec__run", argv=["python", "-c", "open('made.txt', 'w')"], writable=["data"])
+    model = ScriptedModel([call], "done")
+    on.ask("go", model=model)
+    (answer,) = [str(each.content) for each in model.requests[-1].messages if each.role == "tool"]
+    assert "was moved, removed or replaced after this session began" in answer
+    # The index of search alone is made anew where it is missing.
+    assert {path.name for path in victim.rglob("*") if path.is_file()} <= INDEX
+    assert not root.exists() or {path.name for path in root.rglob("*") if path.is_file()} <= INDEX
+    assert not list(old.rglob("made.txt"))
+
+
 @IN_EACH
 def test_a_file_whose_content_cannot_be_kept_for_undo_is_not_changed(
     backend: str, root: Path, monkeypatch: pytest.MonkeyPatch

@@ -126,8 +126,10 @@ class SqlServer:
             # The error's own message may quote a cell of a hidden column.
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{type(error).__name__} in {frame.name}, line {frame.lineno}"
-            refusal = _RefusalError(f"the process that runs SQL failed: {where}", hint="Report this as a bug.")
-            return ChildMessage(refusal.answer)
+            failure = _RefusalError(
+                f"the process that runs SQL failed: {where}", hint="Report this as a bug."
+            )
+            return ChildMessage(failure.answer)
 
     def _scans(self, header: Any, descriptors: Any) -> ChildMessage:
         (data,) = descriptors

@@ -27,7 +27,7 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
-from reyn_jupyter.guard.workspace import FileDecision
+from reyn_jupyter.guard.workspace import FileDecision, WorkspaceError
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import DENIED, ActionError, CallTimeoutError, text_of
@@ -530,6 +530,14 @@ class Invoker:
         context = self._context("", action, run, Reports(given=call.args), progress)
         return await self._judged(call, action, context, run), context
 
+    def _check_workspace(self) -> None:
+        """Check that the workspace is the folder that was judged, however long a question was open."""
+        try:
+            self._services.workspace.check()
+        except WorkspaceError as error:
+            hint = "Nothing was run. Put the folder back, or begin a new session in the new one."
+            raise ActionError(f"{error}.", hint) from error
+
     async def _allowed(
         self,
         judged: JudgedCall,
@@ -556,6 +564,8 @@ class Invoker:
             verdict = await self._gate.settle(verdict, judged, effects, context, run)
         if verdict.decision != "allow":
             return self._outcomes.denied(name, run, effects, verdict)
+        if effects:
+            self._check_workspace()
         run.budget.check()
         if self._enter is None:
             return await self._handled(judged, effects, context, run, reports, progress)

@@ -40,7 +40,8 @@ class PlainFolder:
     gave. So it is made 0700 when it is reached, and one of another user is refused.
 
     Args:
-        root: an existing folder that is trusted; links in the path to it are followed.
+        root: an existing folder that is trusted; links in the path to it are followed. Where another folder takes its
+            place, nothing is opened.
         parts: the names that lead from it to the folder, which need not exist.
     """
 
@@ -49,6 +50,9 @@ class PlainFolder:
         self.parts = parts
         self.path = root.joinpath(*parts)
         self._held: _HeldFolder | None = None
+        self._root: tuple[int, int] | None = None
+        with suppress(OSError):
+            self._root = _identity(root.stat())
         self._way = [os.fspath(root.joinpath(*parts[: length + 1])) for length in range(len(parts))]
 
     def check(self) -> None:
@@ -172,6 +176,8 @@ class PlainFolder:
         descriptor = os.open(self.root, os.O_RDONLY | CLOSE_ON_EXEC)
         identities: list[tuple[int, int]] = []
         try:
+            if self._root not in (None, _identity(os.fstat(descriptor))):
+                raise OSError(errno.ESTALE, f"{self.root} is another folder than before")
             for part in self.parts:
                 try:
                     deeper = os.open(part, FOLDER, dir_fd=descriptor)
