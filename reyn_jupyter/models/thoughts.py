@@ -59,7 +59,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
         end = rest.find(_PAIRS[tag], start)
         if end < 0:
             call = _CALL.search(rest, start)
-            if call is None and tag == "analysis":  # a name such as `analysisReport`
+            if call is None and tag == "analysis":  # a name such as "analysisReport"
                 break
             end = call.start() if call is not None else len(rest)
             thoughts.append(rest[start:end].strip())

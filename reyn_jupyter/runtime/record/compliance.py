@@ -25,7 +25,7 @@ from reyn_jupyter.runtime.record.conduct import (
     LISTS_FIRST,
     RECOVERS,
     WRITE,
-    Rule,
+    ConductRule,
     judge_discovery,
     judge_first_call,
     judge_recovery,
@@ -93,7 +93,7 @@ def _discovery_marks(trace: Trace, facts: tuple[CallFact, ...]) -> Iterator[Comp
     demanded = any(name.startswith(("list-first", "discovery")) for name in trace.started.mandates)
     surface = offered_surface(trace)
     acted = next((fact for fact in facts if not is_look(fact)), facts[0])
-    judged: tuple[tuple[Rule, int, Verdict], ...] = (
+    judged: tuple[tuple[ConductRule, int, Verdict], ...] = (
         (LISTS_FIRST, facts[0].step, judge_first_call(facts, surface)),
         (DISCOVERS, acted.step, judge_discovery(facts, surface)),
     )

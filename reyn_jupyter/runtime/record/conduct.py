@@ -25,24 +25,24 @@ from reyn_jupyter.runtime.record.call_predicates import (
 from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, passed
 
 
-class Rule(NamedTuple):
+class ConductRule(NamedTuple):
     """A rule of conduct: its title in tables, and its question."""
 
     title: str
     question: str
 
 
-LISTS_FIRST = Rule(
+LISTS_FIRST = ConductRule(
     "lists first",
     "Is list_actions the first thing that the model calls? A search is not; a call that the gate "
     "answered is what it is. It does not apply where the harness listed for the model (discovery: two_steps).",
 )
-DISCOVERS = Rule(
+DISCOVERS = ConductRule(
     "discovers before it acts",
     "Was the answer of a listing, a search or the gate there before the model first "
     "invoked or described an action? A short list that the harness made counts (discovery: two_steps).",
 )
-RECOVERS = Rule(
+RECOVERS = ConductRule(
     "recovers after an error",
     "After an action answered with an error: is a later call to it, or to an accepted "
     "action, successful, and is every needed step done?",
