@@ -229,6 +229,8 @@ INCLUDED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (one({"enum": ["a"]}), one({"if": {"const": "b"}, "then": False})),
     (TREE, WIDE_TREE),
 ]
+ONES: dict[str, Any] = {"additionalProperties": {"const": 1}}
+EACH = {"items": {"const": 1}}
 MISSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (one({"type": "number"}), one({"type": "integer"}), "/properties/v/type"),
     (one({"const": True}), one({"enum": [1]}), "/properties/v/enum"),
@@ -246,15 +248,13 @@ MISSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (one({"type": "integer"}), one({"oneOf": [{"type": "number"}, {"minimum": 3}]}), "/properties/v/oneOf"),
     (one({"type": ["string", "null"]}), one({"type": "string"}), "/properties/v/type"),
     ({"properties": {"v": {}}}, {"required": ["v"]}, "/required"),
-    (
-        {"properties": {"v": {}}},
-        {"properties": {"v": {}}, "additionalProperties": False},
-        "/additionalProperties",
-    ),
+    ({"properties": {"v": {}}}, {"additionalProperties": False}, "/additionalProperties"),
     (one(one({"type": "number"})), one(one({"type": "integer"})), "/properties/v/properties/v/type"),
     (WIDE_TREE, TREE, "/properties/kids/type"),
     ({}, {"$ref": "#/$defs/a", "$defs": {"a": {"required": ["v"]}}}, "/$defs/a/required"),
     ({"patternProperties": {"^v": {"const": 1}}}, {"properties": {"v": {"const": 1}}}, "/properties/v/const"),
+    ({"patternProperties": {"v": {}}, **ONES}, ONES, "/additionalProperties/const"),
+    (one({"prefixItems": [{}], "items": {"const": 1}}), one(EACH), "/properties/v/items/const"),
     ({}, {"unevaluatedProperties": {"type": "string"}}, "/unevaluatedProperties"),
 ]
 
@@ -268,8 +268,6 @@ def test_what_is_plainly_included_is_called_so(first: dict[str, Any], second: di
     ("first", "second"),
     [
         (one({"type": "string"}), one({"not": {"type": "number"}})),
-        (one({"type": "array", "items": {"const": 1}, "maxItems": 1}), one({"uniqueItems": True})),
-        (one({"prefixItems": [{"const": 1}], "items": False, "type": "array"}), one({"maxItems": 1})),
         (one({}), one({"properties": {"a": {"type": "string"}}, "unevaluatedProperties": False})),
     ],
 )
