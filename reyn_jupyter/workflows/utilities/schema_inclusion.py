@@ -1,74 +1,55 @@
 """Whether every value that one JSON Schema admits is admitted by another one, as far as that can be proved.
 
 Invariant: where no fault is found, no JSON value that fits the first schema misses the second. The converse does not
-hold: what is true and not proved is a fault too, which says so. The work is bounded. Schemas are those that
-`contract.schema_fault` has nothing against; `format` asserts nothing, as JSON Schema 2020-12 has it by default.
+hold: what cannot be proved is a fault, which says so. The work is bounded. Schemas are those that
+`contract.schema_fault` accepts; `format` asserts nothing, as JSON Schema 2020-12 has it by default.
 
-How: the first schema is taken apart into cases, see `schema_cases`; each keyword of the second is then a demand that
-every case has to meet. Whatever of the second is not understood is a fault. A question that comes up again deeper
-inside a value is taken as answered: values are finite, so that is an induction over their size.
+How: the first schema becomes cases, of one type each, or of one value where it lists values. What it says beyond the
+keywords read here is left out, which only makes a case wider. Each keyword of the second schema is a demand that every
+case has to meet. The engine of JSON Schema judges single values. A question that comes up again deeper inside a value
+counts as answered: values are finite, so that is an induction over their size.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
+from reyn_jupyter.catalog.arguments.schema_document import pattern_options
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import enumerate_words
-from reyn_jupyter.workflows.utilities.schema_cases import (
-    DEEPEST,
-    SIMPLE,
-    SchemaCase,
-    SchemaCases,
-    SchemaPart,
-    SchemaParts,
-    TooInvolvedError,
-    common_kinds,
-    kind_of,
-    least,
-    listed_values,
-    lower_bounds,
-    named_properties,
-    required_names,
-    schema_text,
-    stands_alone,
-    upper_bounds,
-)
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, Registry
 
 Faults = dict[str, str]  # a JSON Pointer into the second schema, and a message
-# Keywords that mean something by themselves, so that the same one on both sides is met.
-_ALONE = (
-    ("pattern",),
-    ("not",),
-    ("propertyNames",),
-    ("patternProperties",),
-    ("dependentSchemas",),
-    ("dependentRequired",),
-    ("uniqueItems",),
-    ("multipleOf",),
-    ("contains", "minContains", "maxContains"),
-    ("if", "then", "else"),
+MOST_LOOKS = 20_000  # schemas and keywords of one question
+MOST_CASES = 1_000  # choices of one schema, and values of one list; a longer list is not read
+DEEPEST = 60  # levels of values and of references
+_NO_VALUE = object()
+_FEW: dict[str, list[Any]] = {"null": [None], "boolean": [False, True]}  # their values are listed
+_NOUNS = {
+    "null": "null", "boolean": "a boolean", "number": "a number", "integer": "an integer", "string": "a text",
+    "array": "an array", "object": "an object",
+}  # fmt: skip
+_GROUPS = (  # keywords that mean something together; the others mean something alone
+    *(("if", "then", "else"), ("contains", "minContains", "maxContains"), ("prefixItems", "items")),
+    ("properties", "patternProperties", "additionalProperties"),
 )
-_OF_KIND = {
-    "array": frozenset(
-        {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"}
-    ),
-    "object": frozenset(
-        {"properties", "patternProperties", "additionalProperties", "required", "minProperties"}
-        | {"maxProperties", "dependentRequired", "dependentSchemas", "propertyNames", "unevaluatedProperties"}
-    ),
-    "string": frozenset({"minLength", "maxLength", "pattern"}),
-    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+_ANY_KIND = {"type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "if"}
+_ANY_KIND |= {"$dynamicRef", "$recursiveRef", "dependencies"}
+_KEYWORDS = {
+    "string": {"minLength", "maxLength", "pattern"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"},
+    "object": {"properties", "patternProperties", "additionalProperties", "required", "minProperties"}
+    | {"maxProperties", "dependentRequired", "dependentSchemas", "propertyNames", "unevaluatedProperties"},
 }
-_OF_ANY = frozenset({"type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "if"})
-_UNKNOWN = frozenset({"$dynamicRef", "$recursiveRef", "dependencies"})
-_OTHER_APPLICATORS = frozenset(
-    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "patternProperties", "$dynamicRef"}
-    | {"additionalProperties", "prefixItems", "items", "contains"}
-)
+_OF_NEIGHBOURS = {"unevaluatedItems", "unevaluatedProperties"}
+_REFERS = {"$ref", "$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor"}
 
 
 @dataclass(frozen=True)
@@ -84,6 +65,54 @@ class InclusionWords:
     may: str = "it may be"
     takes: str = "what is needed is"
     lacks: str = "it may be missing"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A schema, the document that it refers into, and its JSON Pointer there."""
+
+    schema: Any
+    root: Any
+    path: str
+
+    def inner(self, step: str | int) -> _Part:
+        """Return the schema at a place within this one."""
+        return _Part(self.schema[step], self.root, f"{self.path}/{_escaped(step)}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """Values of one kind that fit all parts; or one value."""
+
+    kind: str
+    parts: tuple[_Part, ...]
+    value: Any = _NO_VALUE
+
+    def all_of(self, key: str) -> list[Any]:
+        """Return what the parts say under a keyword."""
+        return [part.schema[key] for part in self.parts if key in part.schema]
+
+    def required(self) -> set[str]:
+        """Return the names that an object of this case has for certain."""
+        return {name for names in self.all_of("required") for name in names}
+
+    def named(self) -> set[str]:
+        """Return the names of properties that this case says something of."""
+        return self.required() | {name for named in self.all_of("properties") for name in named}
+
+    def property_of(self, name: str | None) -> tuple[_Part, ...]:
+        """Return what the value of a property fits; None stands for a name that no part names."""
+        found = []
+        for part in self.parts:
+            if name is not None and name in part.schema.get("properties", ()):
+                found.append(part.inner("properties").inner(name))
+            elif "additionalProperties" in part.schema and not part.schema.get("patternProperties"):
+                found.append(part.inner("additionalProperties"))
+        return tuple(found)
+
+
+class _TooInvolvedError(Exception):
+    """More work than a question may be."""
 
 
 def inclusion_faults(
@@ -103,417 +132,335 @@ def inclusion_faults(
         >>> inclusion_faults({"properties": {"n": {"type": "number"}}}, {"properties": {"n": {"type": "integer"}}})
         {'/properties/n/type': 'it may be a number, what is needed is an integer'}
     """
+    objects = {"type": "object"}
     try:
-        return _Inclusion(words or InclusionWords()).faults(
-            (SchemaPart(first, first), SchemaPart({"type": "object"}, None)), second
-        )
-    except (TooInvolvedError, RecursionError):
+        question = _Inclusion(words or InclusionWords(), (first, second, objects))
+        parts = (_Part(first, first, ""), _Part(objects, objects, ""))
+        faults = question.included(parts, _Part(second, second, ""))
+        return {"/".join(map(clip_line, place.split("/"))): message for place, message in faults.items()}
+    except (_TooInvolvedError, RecursionError):
         return {"": "the schemas are too involved for a proof that one fits the other"}
 
 
 class _Inclusion:
     """One question, with what was asked on the way to its answer."""
 
-    def __init__(self, words: InclusionWords) -> None:
-        self._words = words
-        self._schemas = SchemaCases()
-        self._depth = 0
-        self._asked: set[tuple[frozenset[tuple[int, int]], int, int]] = set()
+    def __init__(self, words: InclusionWords, roots: Sequence[Any]) -> None:
+        self._words, self._roots, self._left = words, roots, MOST_LOOKS
+        self._asked: set[tuple[frozenset[int], int]] = set()
+        self._registry: Registry | None = None
+        self._engines: dict[tuple[int, str], Draft202012Validator | None] = {}
+        self._texts: dict[tuple[int, tuple[str, ...] | None], str | None] = {}
+        self._with_identities = {  # a part with an identity of its own reads pointers against itself
+            id(root) for root in roots if any("$id" in each for each in _mappings(root) if each is not root)
+        }
 
-    def faults(self, first: SchemaParts, second: Mapping[str, Any]) -> Faults:
-        return self._included(first, SchemaPart(second, second), "")
+    def _spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise _TooInvolvedError
 
-    # The second schema: a demand for each keyword.
-
-    def _included(self, first: SchemaParts, second: SchemaPart, path: str) -> Faults:
+    def included(self, first: tuple[_Part, ...], second: _Part) -> Faults:
         """Return where values that fit all of `first` may miss `second`. Only asked of values within another one."""
         if second.schema is True or second.schema == {}:
             return {}
-        key = (
-            frozenset((id(part.schema), id(part.root)) for part in first),
-            id(second.schema),
-            id(second.root),
-        )
+        key = (frozenset(id(part.schema) for part in first), id(second.schema))  # each side has one document
         if key in self._asked:
             return {}
-        if self._depth >= DEEPEST:
-            raise TooInvolvedError
+        if len(self._asked) >= DEEPEST:
+            raise _TooInvolvedError
         self._asked.add(key)
-        self._depth += 1
         try:
-            found: Faults = {}
-            for case in self._schemas.cases(first):
-                for place, message in self._missed(case, second, path, ()).items():
-                    found.setdefault(place, message)
-            return found
+            return _merged(self._missed(case, second, ()) for case in self._cases(first))
         finally:
-            self._depth -= 1
             self._asked.discard(key)
 
-    def _missed(self, case: SchemaCase, second: SchemaPart, path: str, seen: tuple[int, ...]) -> Faults:
+    # The first schema: its cases.
+
+    def _cases(self, parts: Iterable[_Part]) -> list[_Case]:
+        """Return the cases of values that fit all parts."""
+        lists = self._product([self._alternatives(part, ()) for part in parts])
+        return [case for one in lists for case in self._cases_of(one)]
+
+    def _alternatives(self, part: _Part, seen: tuple[int, ...]) -> list[tuple[_Part, ...]]:
+        """Return lists of parts without a choice in them; a value fits `part` only if it fits one list."""
+        self._spend()
+        schema = part.schema
+        if schema is False:
+            return []
+        if not isinstance(schema, Mapping):
+            return [()]
+        if len(seen) > DEEPEST:
+            raise _TooInvolvedError
+        inner = (*seen, id(schema))
+        factors: list[list[tuple[_Part, ...]]] = [[(part,)]]
+        target = self._target(part)
+        if target is not None and id(target.schema) not in inner:
+            factors.append(self._alternatives(target, inner))
+        for key in ("allOf", "anyOf", "oneOf"):
+            forms = [part.inner(key).inner(index) for index in range(len(schema.get(key, ())))]
+            lists = [self._alternatives(form, inner) for form in forms]
+            if key == "allOf":
+                factors += lists
+            elif lists:
+                factors.append([each for one in lists for each in one])
+        return self._product(factors)
+
+    def _product(self, factors: Iterable[list[tuple[_Part, ...]]]) -> list[tuple[_Part, ...]]:
+        """Return every choice of one list of each factor, joined."""
+        found: list[tuple[_Part, ...]] = [()]
+        for factor in factors:
+            if len(found) * len(factor) > MOST_CASES:
+                raise _TooInvolvedError
+            found = [(*one, *other) for one in found for other in factor]
+        return found
+
+    def _cases_of(self, parts: tuple[_Part, ...]) -> list[_Case]:
+        kinds: Sequence[str] = [kind for kind in _NOUNS if kind != "integer"]
+        lists: list[Sequence[Any]] = []
+        for part in parts:
+            kinds = _common_kinds(kinds, part.schema.get("type", kinds))
+            lists += [[part.schema["const"]]] if "const" in part.schema else []
+            lists += [part.schema["enum"]] if "enum" in part.schema else []
+        values = min(lists, key=len, default=range(MOST_CASES + 1))
+        wide: list[_Case] = []
+        if len(values) > MOST_CASES:
+            wide = [_Case(kind, parts) for kind in kinds if kind not in _FEW]
+            values = [value for kind in kinds for value in _FEW.get(kind, ())]
+        fitting = [value for value in values if not any(self._misses(value, part) for part in parts)]
+        return [*wide, *(_Case("", parts, value) for value in fitting)]
+
+    # The second schema: a demand for each keyword.
+
+    def _missed(self, case: _Case, second: _Part, seen: tuple[int, ...]) -> Faults:
         """Return where values of a case may miss a schema."""
-        self._schemas.spend()
-        schema = second.schema
+        self._spend()
+        schema, words = second.schema, self._words
         if schema is True:
             return {}
         if not isinstance(schema, Mapping):
-            return {path: f"{self._words.may} something here, and nothing is admitted"}
+            return {second.path: f"{words.may} something here, and nothing is admitted"}
+        if case.value is not _NO_VALUE:
+            return self._value_fault(case.value, second)
         if id(schema) in seen or len(seen) > DEEPEST:
-            return {path: "the schema refers to itself, so nothing can be proved"}
-        text = self._schemas.alone(schema)
-        if text is not None and case.has_value and self._schemas.check(case.value, schema, "all") is True:
+            return {second.path: "the schema refers to itself, so nothing can be proved"}
+        if self._says(case, schema):
             return {}
-        if text is not None and any(self._schemas.alone(part.schema) == text for part in case.parts):
-            return {}
-        found: Faults = {}
-        kind = "number" if case.kind == "integer" else case.kind
-        for key in schema:
-            place = f"{path}/{key}"
-            if key in _UNKNOWN:
-                found[place] = f"{key} is not understood, so nothing can be proved"
-            elif key in _OF_ANY or key in _OF_KIND.get(kind, ()):
-                found.update(self._demanded(key, case, second, place, path, (*seen, id(schema))))
-        if not found and case.has_value and text is not None:
-            found[path] = f"{self._words.may} {_shown(case.value)}, which is not admitted"
-        return found
+        keys = _ANY_KIND | _KEYWORDS.get("number" if case.kind == "integer" else case.kind, set())
+        demands = [key for key in schema if key in keys and not self._says(case, schema, key)]
+        return _merged(self._demanded(key, case, second, (*seen, id(schema))) for key in demands)
 
-    def _demanded(
-        self, key: str, case: SchemaCase, second: SchemaPart, place: str, path: str, seen: tuple[int, ...]
-    ) -> Faults:
+    def _demanded(self, key: str, case: _Case, second: _Part, seen: tuple[int, ...]) -> Faults:
         """Return where values of a case may miss one keyword of a schema."""
-        schema = second.schema
-        if key in SIMPLE:
-            met = (
-                self._schemas.check(case.value, schema, key) is True
-                if case.has_value
-                else self._is_met(key, schema[key], case)
-            )
-            return (
-                {}
-                if met or _same_keyword(key, case, schema)
-                else self._simple_fault(key, case, schema, place)
-            )
-        if _same_keyword(key, case, schema):
-            return {}
-        match key:
-            case "properties" | "patternProperties" | "additionalProperties" | "unevaluatedProperties":
-                return self._properties(key, case, second, place)
-            case "items" | "prefixItems" | "unevaluatedItems":
-                return self._items(key, case, second, place)
-            case "propertyNames":
-                return self._property_names(case, second, place)
-            case "dependentSchemas":
-                return self._dependent_schemas(case, second, place, seen)
-            case "contains":
-                return {place: f"{self._words.may} arrays of which {key} cannot be proved"}
-            case _:
-                return self._combined(key, case, second, place, path, seen)
-
-    def _combined(
-        self, key: str, case: SchemaCase, second: SchemaPart, place: str, path: str, seen: tuple[int, ...]
-    ) -> Faults:
-        """Return where values of a case may miss a keyword that holds other schemas against the same values."""
-        schema, root = second.schema, second.root
-        match key:
-            case "$ref":
-                target = self._schemas.target(second)
-                if target is None:
-                    return {place: "what is referred to is not understood, so nothing can be proved"}
-                return self._missed(case, target[0], target[1], seen)
-            case "allOf":
-                found: Faults = {}
-                for index, each in enumerate(schema[key]):
-                    found.update(self._missed(case, SchemaPart(each, root), f"{place}/{index}", seen))
-                return found
-            case "anyOf" | "oneOf":
-                return self._one_of(key, case, second, place, seen)
-            case "not":
-                if self._apart(case, SchemaPart(schema[key], root), seen):
-                    return {}
-                return {place: f"{self._words.may} what is excluded here"}
-            case _:
-                return self._conditional(case, second, path, seen)
-
-    def _is_met(self, key: str, bound: Any, case: SchemaCase) -> bool:
-        """Return whether all values of a case meet a keyword that says nothing of other schemas."""
-        if case.kind in ("number", "integer") and key != "type":
-            return self._number_is_met(key, bound, case)
+        schema, words, place = second.schema, self._words, f"{second.path}/{key}"
         match key:
             case "type":
-                kinds = [bound] if isinstance(bound, str) else bound
-                return case.kind in kinds or (case.kind == "integer" and "number" in kinds)
-            case "minLength" | "minItems":
-                return bound <= 0 or any(each >= bound for each in case.all_of(key))
-            case "maxLength":
-                return any(each <= bound for each in case.all_of(key))
-            case "maxItems":
-                first, rest = self._schemas.elements(case)
-                closed = rest is None or not self._schemas.cases(rest)
-                return any(each <= bound for each in case.all_of(key)) or (closed and len(first) <= bound)
-            case "uniqueItems":
-                return bound is False or least(case.all_of("maxItems")) <= 1
+                if case.kind in _common_kinds([case.kind], schema[key]):
+                    return {}
+                wanted = enumerate_words([_NOUNS[each] for each in _listed(schema[key])], "or")
+                return {place: f"{words.may} {_NOUNS[case.kind]}, {words.takes} {wanted}"}
             case "required":
-                return set(bound) <= required_names(case)
-            case "minProperties":
-                return bound <= len(required_names(case)) or any(each >= bound for each in case.all_of(key))
-            case "maxProperties":
-                names = self._schemas.possible_names(case)
-                few = names is not None and len(names) <= bound
-                return few or any(each <= bound for each in case.all_of(key))
-            case "dependentRequired":
-                certain = required_names(case)
-                return all(
-                    set(needed) <= certain or self._schemas.is_never(case, name)
-                    for name, needed in bound.items()
+                missing = [_shown(name) for name in schema[key] if name not in case.required()]
+                text = f"{enumerate_words(missing, 'and')} required, {words.lacks}"
+                return {place: text} if missing else {}
+            case "$ref":
+                target = self._target(second)
+                if target is not None:
+                    return self._missed(case, target, seen)
+            case "allOf":
+                forms = [second.inner(key).inner(index) for index in range(len(schema[key]))]
+                return _merged(self._missed(case, form, seen) for form in forms)
+            case "anyOf" | "oneOf":
+                return self._form_fault(key, case, second, seen)
+            case "properties":
+                named = second.inner(key)
+                return _merged(
+                    self.included(case.property_of(name), named.inner(name)) for name in schema[key]
                 )
-            case _:  # enum, const and pattern: nothing but a list of values, or the same pattern, meets them
-                return False
+            case "additionalProperties":
+                return self._others(case, second)
+            case "items" if "prefixItems" not in schema:
+                lists = [
+                    each for each in case.parts if key in each.schema and "prefixItems" not in each.schema
+                ]
+                return self.included(tuple(part.inner(key) for part in lists), second.inner(key))
+            case _ if self._is_met(key, schema[key], case):
+                return {}
+        bound = _shown(schema[key])
+        return {place: f"{words.may} {_NOUNS[case.kind]} of which {key} {bound} cannot be proved"}
 
-    def _number_is_met(self, key: str, bound: Any, case: SchemaCase) -> bool:
-        """Return whether all numbers of a case meet a keyword."""
+    def _is_met(self, key: str, bound: Any, case: _Case) -> bool:
+        """Return whether all values of a case meet a bound."""
+        lower = [(each, 0) for each in case.all_of("minimum")]
+        lower += [(each, 1) for each in case.all_of("exclusiveMinimum")]
+        upper = [(-each, 0) for each in case.all_of("maximum")]
+        upper += [(-each, 1) for each in case.all_of("exclusiveMaximum")]
         match key:
-            case "minimum":
-                return any(lower >= bound for lower, _ in lower_bounds(case))
-            case "exclusiveMinimum":
-                return any(
-                    lower > bound or (strict and lower >= bound) for lower, strict in lower_bounds(case)
-                )
-            case "maximum":
-                return any(upper <= bound for upper, _ in upper_bounds(case))
-            case "exclusiveMaximum":
-                return any(
-                    upper < bound or (strict and upper <= bound) for upper, strict in upper_bounds(case)
-                )
+            case "minimum" | "exclusiveMinimum":
+                return any(each >= (bound, int(key != "minimum")) for each in lower)
+            case "maximum" | "exclusiveMaximum":
+                return any(each >= (-bound, int(key != "maximum")) for each in upper)
             case "multipleOf":
-                own = case.all_of(key)
-                whole = isinstance(bound, int)
-                return (bound == 1 and case.kind == "integer") or (
-                    whole and any(isinstance(each, int) and each % bound == 0 for each in own)
+                whole = [each for each in case.all_of(key) if isinstance(each, int)]
+                steps = [*whole, *([1] if case.kind == "integer" else [])]
+                return isinstance(bound, int) and any(each % bound == 0 for each in steps)
+            case "minLength" | "minItems" | "minProperties":
+                certain = len(case.required()) if key == "minProperties" else 0
+                return bool(bound <= max([certain, *case.all_of(key)]))
+            case "maxLength" | "maxItems" | "maxProperties":
+                return any(each <= bound for each in case.all_of(key))
+        return key == "uniqueItems" and bound is False
+
+    def _others(self, case: _Case, second: _Part) -> Faults:
+        """Return where properties that the second schema does not name may miss what it says of them."""
+        inner, place = second.inner("additionalProperties"), f"{second.path}/additionalProperties"
+        names = [*sorted(case.named() - set(second.schema.get("properties", ()))), None]
+        if inner.schema is not False:
+            return _merged(self.included(case.property_of(name), inner) for name in names)
+        for name in names:
+            if self._cases(case.property_of(name)):
+                what = (
+                    f"{_shown(name)}, which is"
+                    if name is not None
+                    else "properties that it does not name, which are"
                 )
-            case _:
-                return False
+                return {place: f"{self._words.may} {what} not known there"}
+        return {}
 
-    def _simple_fault(self, key: str, case: SchemaCase, schema: Mapping[str, Any], place: str) -> Faults:
-        words, bound = self._words, schema[key]
-        if key == "required":
-            certain = set(case.value) if case.has_value else required_names(case)
-            missing = [name for name in bound if name not in certain]
-            return {
-                f"{place}": f"{enumerate_words(list(map(_shown, missing)), 'and')} required, {words.lacks}"
-            }
-        if key == "type":
-            wanted = enumerate_words(
-                [_NOUNS[each] for each in ([bound] if isinstance(bound, str) else bound)], "or"
-            )
-            given = _shown(case.value) if case.has_value else _NOUNS[case.kind]
-            return {place: f"{words.may} {given}, {words.takes} {wanted}"}
-        if case.has_value:
-            return {place: f"{words.may} {_shown(case.value)}, {words.takes} {key} {_shown(bound)}"}
-        return {place: f"{words.may} {_NOUNS[case.kind]} of which {key} {_shown(bound)} is not certain"}
+    def _form_fault(self, key: str, case: _Case, second: _Part, seen: tuple[int, ...]) -> Faults:
+        """Return where values of a case may fit none of some forms, or, of `oneOf`, more than one."""
+        place = f"{second.path}/{key}"
+        forms = [second.inner(key).inner(index) for index in range(len(second.schema[key]))]
+        fitting = next((form for form in forms if not self._missed(case, form, seen)), None)
+        if fitting is None:
+            return {place: f"{self._words.may} {_NOUNS[case.kind]} that fits none of the forms here"}
+        others = [form.schema for form in forms if form is not fitting and isinstance(form.schema, Mapping)]
+        apart = [each for each in others if not _common_kinds([case.kind], each.get("type", [case.kind]))]
+        if key == "anyOf" or len(apart) == len(forms) - 1:
+            return {}
+        return {place: f"{self._words.may} what may fit more than one of the forms here"}
 
-    def _one_of(
-        self, key: str, case: SchemaCase, second: SchemaPart, place: str, seen: tuple[int, ...]
-    ) -> Faults:
-        forms = [SchemaPart(each, second.root) for each in second.schema[key]]
-        for index, form in enumerate(forms):
-            if self._missed(case, form, f"{place}/{index}", seen):
-                continue
-            if key == "anyOf":
-                return {}
-            if all(self._apart(case, other, seen) for other in forms if other is not form):
-                return {}
-            return {place: f"{self._words.may} what may fit more than one of the forms here"}
-        given = _shown(case.value) if case.has_value else _NOUNS[case.kind]
-        return {place: f"{self._words.may} {given} that fits none of the forms here"}
+    # Single values, and references.
 
-    def _conditional(self, case: SchemaCase, second: SchemaPart, path: str, seen: tuple[int, ...]) -> Faults:
-        schema, root = second.schema, second.root
-        condition = SchemaPart(schema["if"], root)
-        found: Faults = {}
-        if "then" in schema:
-            missed = self._missed(case, SchemaPart(schema["then"], root), f"{path}/then", seen)
-            if missed and not self._apart(case, condition, seen):
-                found.update(missed)
-        if "else" in schema:
-            missed = self._missed(case, SchemaPart(schema["else"], root), f"{path}/else", seen)
-            if missed and self._missed(case, condition, f"{path}/if", seen):
-                found.update(missed)
-        return found
+    def _value_fault(self, value: Any, second: _Part) -> Faults:
+        try:
+            engine = self._engine(second)
+            error = next(iter(engine.iter_errors(value)), None) if engine is not None else None
+        except ValueError:  # half a character, say
+            engine = None
+        if engine is None:
+            return {second.path: f"{self._words.may} {_shown(value)}, of which nothing can be proved here"}
+        if error is None:
+            return {}
+        place = "".join(f"/{_escaped(step)}" for step in error.schema_path)
+        return {place: f"{self._words.may} {_shown(value)}, which is not admitted here"}
 
-    def _properties(self, key: str, case: SchemaCase, second: SchemaPart, place: str) -> Faults:
-        schema, root = second.schema, second.root
-        named = schema.get("properties", {})
-        found: Faults = {}
-        if key == "properties":
-            for name, part in named.items():
-                fitting = self._schemas.property_of(case, name)
-                if fitting is not None:
-                    found.update(self._included(fitting, SchemaPart(part, root), f"{place}/{_escaped(name)}"))
-            return found
-        if key == "patternProperties":
-            for pattern, part in schema[key].items():  # whichever names it matches
-                inner = f"{place}/{_escaped(pattern)}"
-                found.update(self._all_values(case, frozenset(), SchemaPart(part, root), inner))
-            return found
-        if key == "unevaluatedProperties" and schema.keys() & _OTHER_APPLICATORS:
-            if schema[key] is True or schema[key] == {}:
-                return {}
-            return {place: f"{key} is not understood here, so nothing can be proved"}
-        return self._all_values(case, frozenset(named), SchemaPart(schema[key], root), place)
-
-    def _all_values(self, case: SchemaCase, but: frozenset[str], second: SchemaPart, place: str) -> Faults:
-        """Return where the value of any property but some may miss a schema."""
-        found: Faults = {}
-        for name in sorted(named_properties(case) - but):
-            fitting = self._schemas.property_of(case, name)
-            if fitting is None:
-                continue
-            if second.schema is False:
-                if self._schemas.cases(fitting):
-                    found.setdefault(place, f"{self._words.may} {_shown(name)}, which is not known there")
-            else:
-                for inner, message in self._included(fitting, second, place).items():
-                    found.setdefault(inner, message)
-        others = self._schemas.other_property(case)
-        if others is not None:
-            if second.schema is False:
-                if self._schemas.cases(others):
-                    message = f"{self._words.may} properties that it does not name, which are not known there"
-                    found.setdefault(place, message)
-            else:
-                for inner, message in self._included(others, second, place).items():
-                    found.setdefault(inner, message)
-        return found
-
-    def _items(self, key: str, case: SchemaCase, second: SchemaPart, place: str) -> Faults:
-        schema, root = second.schema, second.root
-        before = schema.get("prefixItems", ())
-        if key == "unevaluatedItems":
-            if schema[key] is True or schema[key] == {}:
-                return {}
-            return {place: f"{key} is not understood, so nothing can be proved"}
-        first, rest = self._schemas.elements(case)
-        most = least(case.all_of("maxItems"))
-        found: Faults = {}
-        if key == "prefixItems":
-            for index, part in enumerate(before):
-                fitting = first[index] if index < len(first) else rest
-                if fitting is not None and index < most:
-                    found.update(self._included(fitting, SchemaPart(part, root), f"{place}/{index}"))
-            return found
-        elements = [*first[len(before) :], *([rest] if rest is not None and most > len(before) else [])]
-        for fitting in elements:
-            for inner, message in self._included(fitting, SchemaPart(schema[key], root), place).items():
-                found.setdefault(inner, message)
-        return found
-
-    def _property_names(self, case: SchemaCase, second: SchemaPart, place: str) -> Faults:
-        names = self._schemas.possible_names(case)
-        if names is None:
-            return {place: f"{self._words.may} properties of any name"}
-        found: Faults = {}
-        for name in sorted(names):
-            part = SchemaPart(second.schema["propertyNames"], second.root)
-            inner = self._included(self._schemas.constant(name), part, place)
-            for path, message in inner.items():
-                found.setdefault(path, message)
-        return found
-
-    def _dependent_schemas(
-        self, case: SchemaCase, second: SchemaPart, place: str, seen: tuple[int, ...]
-    ) -> Faults:
-        found: Faults = {}
-        for name, part in second.schema["dependentSchemas"].items():
-            if not self._schemas.is_never(case, name):
-                inner = f"{place}/{_escaped(name)}"
-                found.update(self._missed(case, SchemaPart(part, second.root), inner, seen))
-        return found
-
-    # Whether no value of a case fits a schema.
-
-    def _apart(self, case: SchemaCase, other: SchemaPart, seen: tuple[int, ...]) -> bool:
-        """Return whether it is certain that no value of a case fits a schema."""
-        self._schemas.spend()
-        schema = other.schema
-        if schema is False:
-            return True
-        if not isinstance(schema, Mapping) or id(schema) in seen or len(seen) > DEEPEST:
+    def _misses(self, value: Any, part: _Part) -> bool:
+        """Return whether it is certain that a value misses a schema."""
+        try:
+            engine = self._engine(part)
+            fits: bool = engine is None or engine.is_valid(value)
+        except ValueError:
             return False
-        if case.has_value and self._schemas.alone(schema) is not None:
-            return self._schemas.check(case.value, schema, "all") is False
-        if "type" in schema:
-            named = schema["type"]
-            if not common_kinds([case.kind], [named] if isinstance(named, str) else named):
-                return True
-        values = listed_values(schema)
-        if values is not None and all(self._excludes(case, value) for value in values):
-            return True
-        if case.has_value and self._schemas.misses_simply(case.value, schema):
-            return True
-        if case.kind == "object" and self._objects_apart(case, other):
-            return True
-        return self._combined_apart(case, other, (*seen, id(schema)))
+        return not fits
 
-    def _combined_apart(self, case: SchemaCase, other: SchemaPart, seen: tuple[int, ...]) -> bool:
-        """Return whether a schema admits no value of a case because of the schemas that it holds against the same."""
-        schema, root = other.schema, other.root
-        target = self._schemas.target(other) if "$ref" in schema else None
-        if target is not None and self._apart(case, target[0], seen):
-            return True
-        if any(self._apart(case, SchemaPart(each, root), seen) for each in schema.get("allOf", ())):
-            return True
-        for key in ("anyOf", "oneOf"):
-            if key in schema and all(self._apart(case, SchemaPart(each, root), seen) for each in schema[key]):
-                return True
-        return "not" in schema and not self._missed(case, SchemaPart(schema["not"], root), "", seen)
+    def _engine(self, part: _Part) -> Draft202012Validator | None:
+        """Return what checks values against a schema; None where the engine does not take it."""
+        import jsonschema_rs
 
-    def _objects_apart(self, case: SchemaCase, other: SchemaPart) -> bool:
-        """Return whether a schema asks for a property that no object of a case has, or has other values of."""
-        if any(self._schemas.is_never(case, name) for name in other.schema.get("required", ())):
-            return True
-        certain = required_names(case)
-        for name, part in other.schema.get("properties", {}).items():
-            fitting = self._schemas.property_of(case, name) if name in certain else None
-            if fitting is not None and all(
-                self._apart(each, SchemaPart(part, other.root), ()) for each in self._schemas.cases(fitting)
-            ):
-                return True
-        return False
+        self._spend()
+        key = (id(part.root), part.path)
+        if key not in self._engines:
+            self._engines[key] = None
+            try:
+                if self._registry is None:
+                    self._registry = jsonschema_rs.Registry(
+                        [(f"urn:{id(root)}", root) for root in self._roots]
+                    )
+                self._engines[key] = jsonschema_rs.Draft202012Validator(
+                    {"$ref": f"urn:{id(part.root)}#{quote(part.path)}"},
+                    registry=self._registry,
+                    validate_formats=False,
+                    pattern_options=pattern_options(),
+                    offline=True,
+                )
+            except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
+                return None
+        return self._engines[key]
 
-    def _excludes(self, case: SchemaCase, value: Any) -> bool:
-        """Return whether a value is none of a case, by what can be seen of it at once."""
-        if case.has_value:
-            return self._schemas.check(value, self._schemas.constant(case.value)[0].schema, "all") is False
-        if not common_kinds([case.kind], [kind_of(value)]):
-            return True
-        return any(self._schemas.misses_simply(value, part.schema) for part in case.parts)
+    def _target(self, part: _Part) -> _Part | None:
+        """Return what a part refers to; None where it refers to nothing, or not by a plain pointer."""
+        ref = part.schema.get("$ref")
+        if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+            return None
+        if id(part.root) in self._with_identities:
+            return None
+        found = _Part(part.root, part.root, "")
+        for step in unquote(ref[2:]).split("/") if ref != "#" else ():
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found.schema, Mapping) and name in found.schema:
+                found = found.inner(name)
+            elif isinstance(found.schema, list) and name.isdecimal() and int(name) < len(found.schema):
+                found = found.inner(int(name))
+            else:
+                return None
+        return found if isinstance(found.schema, Mapping | bool) else None
 
+    def _says(self, case: _Case, schema: Mapping[str, Any], key: str | None = None) -> bool:
+        """Return whether a part of a case says the very same as a schema, or under a keyword and its group."""
+        group = None if key is None else next((each for each in _GROUPS if key in each), (key,))
+        text = None if key in _OF_NEIGHBOURS else self._text(schema, group)
+        return text is not None and any(self._text(part.schema, group) == text for part in case.parts)
 
-_NOUNS = {
-    "null": "null",
-    "boolean": "a boolean",
-    "integer": "an integer",
-    "number": "a number",
-    "string": "a text",
-    "array": "an array",
-    "object": "an object",
-}
-
-
-def _same_keyword(key: str, case: SchemaCase, schema: Mapping[str, Any]) -> bool:
-    """Return whether a part of a case says the very same under a keyword that means something by itself."""
-    group = next((each for each in _ALONE if key in each), ())
-    wanted = {each: schema[each] for each in group if each in schema}
-    if not wanted or case.has_value or not stands_alone(wanted):
-        return False
-    return any(
-        schema_text({each: part.schema[each] for each in group if each in part.schema}) == schema_text(wanted)
-        for part in case.parts
-    )
+    def _text(self, schema: Mapping[str, Any], group: tuple[str, ...] | None) -> str | None:
+        """Return a schema as text if it refers to nothing and nothing of it can be referred to; else None."""
+        place = (id(schema), group)
+        if place not in self._texts:
+            part = schema if group is None else {each: schema[each] for each in group if each in schema}
+            refers = any(_REFERS & each.keys() for each in _mappings(part))
+            self._texts[place] = None if refers else json.dumps(part, sort_keys=True)
+        return self._texts[place]
 
 
-def _escaped(name: str) -> str:
-    return clip_line(name.replace("~", "~0").replace("/", "~1"))
+def _listed(kinds: Any) -> list[str]:
+    return [kinds] if isinstance(kinds, str) else list(kinds)
+
+
+def _common_kinds(kinds: Iterable[str], named: Any) -> list[str]:
+    """Return the kinds that are of both; of a number and an integer that is the integer."""
+    wanted = _listed(named)
+    found = []
+    for kind in kinds:
+        if kind in wanted or (kind == "integer" and "number" in wanted):
+            found.append(kind)
+        elif kind == "number" and "integer" in wanted:
+            found.append("integer")
+    return found
+
+
+def _mappings(value: Any) -> Iterable[Mapping[str, Any]]:
+    """Yield every object within a JSON value, itself included."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping):
+            yield part
+            pending += part.values()
+        elif isinstance(part, list | tuple):
+            pending += part
+
+
+def _merged(faults: Iterable[Faults]) -> Faults:
+    """Return all faults, the first message of each place."""
+    found: Faults = {}
+    for each in faults:
+        for place, message in each.items():
+            found.setdefault(place, message)
+    return found
+
+
+def _escaped(step: str | int) -> str:
+    return str(step).replace("~", "~0").replace("/", "~1")
 
 
 def _shown(value: Any) -> str:

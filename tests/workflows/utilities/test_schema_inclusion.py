@@ -218,7 +218,6 @@ INCLUDED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (one({"enum": ["a", "b"]}), one({"type": "string", "maxLength": 1})),
     (one({"type": "boolean"}), one({"enum": [True, False, 3]})),
     (one({"type": "integer", "minimum": 1, "maximum": 5}), one({"type": "number", "exclusiveMinimum": 0})),
-    (one({"type": "integer", "exclusiveMaximum": 5.5}), one({"maximum": 5})),
     (one({"type": "integer", "multipleOf": 6}), one({"multipleOf": 3})),
     (one({"type": "string", "minLength": 3, "pattern": "^x"}), one({"pattern": "^x", "minLength": 2})),
     (one({"type": "string", "format": "readable-path"}), one({"type": "string", "format": "artifact-path"})),
@@ -227,14 +226,11 @@ INCLUDED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (one({"anyOf": [{"const": 1}, {"const": "x"}]}), one({"enum": ["x", 1, 2]})),
     (one({"allOf": [{"type": "number"}, {"minimum": 3}]}), one({"type": "number", "minimum": 2})),
     (one({"type": "array", "items": {"type": "integer"}}), one({"items": {"type": "number"}})),
-    (one({"prefixItems": [{"const": 1}], "items": False, "type": "array"}), one({"maxItems": 1})),
-    (one({"type": "array", "items": {"const": 1}, "maxItems": 1}), one({"uniqueItems": True})),
-    (one({"type": "string"}), one({"not": {"type": "number"}})),
     (one({"enum": ["a"]}), one({"if": {"const": "b"}, "then": False})),
-    (one(one({"type": "integer"})), one({"propertyNames": {"maxLength": 1}, "maxProperties": 1})),
-    ({"properties": {"v": False}}, {"dependentRequired": {"v": ["w"]}}),
     (TREE, WIDE_TREE),
 ]
+ONES: dict[str, Any] = {"additionalProperties": {"const": 1}}
+EACH = {"items": {"const": 1}}
 MISSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (one({"type": "number"}), one({"type": "integer"}), "/properties/v/type"),
     (one({"const": True}), one({"enum": [1]}), "/properties/v/enum"),
@@ -252,22 +248,42 @@ MISSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (one({"type": "integer"}), one({"oneOf": [{"type": "number"}, {"minimum": 3}]}), "/properties/v/oneOf"),
     (one({"type": ["string", "null"]}), one({"type": "string"}), "/properties/v/type"),
     ({"properties": {"v": {}}}, {"required": ["v"]}, "/required"),
-    (
-        {"properties": {"v": {}}},
-        {"properties": {"v": {}}, "additionalProperties": False},
-        "/additionalProperties",
-    ),
+    ({"properties": {"v": {}}}, {"additionalProperties": False}, "/additionalProperties"),
     (one(one({"type": "number"})), one(one({"type": "integer"})), "/properties/v/properties/v/type"),
     (WIDE_TREE, TREE, "/properties/kids/type"),
     ({}, {"$ref": "#/$defs/a", "$defs": {"a": {"required": ["v"]}}}, "/$defs/a/required"),
     ({"patternProperties": {"^v": {"const": 1}}}, {"properties": {"v": {"const": 1}}}, "/properties/v/const"),
-    ({}, {"unevaluatedProperties": {"type": "string"}}, "/unevaluatedProperties/type"),
+    ({"patternProperties": {"v": {}}, **ONES}, ONES, "/additionalProperties/const"),
+    (one({"prefixItems": [{}], "items": {"const": 1}}), one(EACH), "/properties/v/items/const"),
+    ({}, {"unevaluatedProperties": {"type": "string"}}, "/unevaluatedProperties"),
 ]
 
 
 @pytest.mark.parametrize(("first", "second"), INCLUDED)
 def test_what_is_plainly_included_is_called_so(first: dict[str, Any], second: dict[str, Any]) -> None:
     assert inclusion_faults(first, second) == {}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (one({"type": "string"}), one({"not": {"type": "number"}})),
+        (one({}), one({"properties": {"a": {"type": "string"}}, "unevaluatedProperties": False})),
+    ],
+)
+def test_what_is_true_and_not_proved_is_a_fault_that_says_so(first: Any, second: Any) -> None:
+    assert any("cannot be proved" in message for message in inclusion_faults(first, second).values())
+
+
+def test_names_that_are_alike_when_clipped_are_not_mixed_up() -> None:
+    """A place is shown clipped; the schema at it is found by its whole name."""
+    long, other = "n" * 300, "n" * 299 + "m"
+    names = {long: {"enum": [1, "x"]}, other: {"enum": [1]}, "a\nb": {"const": 2}, "a/b~c": {"const": 3}}
+    wanted = {"properties": {long: {"enum": [1]}, other: {"enum": [1]}, "a\nb": {"const": 2}, "a/b~c": {}}}
+    faults = inclusion_faults({"properties": names}, wanted)
+    assert len(faults) == 1
+    assert inclusion_faults({"properties": names}, {"properties": names}) == {}
+    assert all(len(place) < 300 and "\n" not in place for place in faults)
 
 
 @pytest.mark.parametrize(("first", "second", "path"), MISSED)
@@ -278,11 +294,9 @@ def test_a_fault_is_named_at_its_place(first: dict[str, Any], second: dict[str, 
 def test_every_fault_is_listed() -> None:
     first = {"properties": {"a": {"type": "number"}, "b": {"type": "string"}}, "additionalProperties": False}
     second = {"properties": {"a": {"type": "integer"}, "b": {"minLength": 1}}, "required": ["a", "b"]}
-    assert sorted(inclusion_faults(first, second)) == [
-        "/properties/a/type",
-        "/properties/b/minLength",
-        "/required",
-    ]
+    assert inclusion_faults(first, second).keys() == {
+        "/properties/a/type", "/properties/b/minLength", "/required",
+    }  # fmt: skip
 
 
 def test_a_hostile_schema_costs_little_and_proves_nothing() -> None:
