@@ -360,7 +360,7 @@ def _refusal(header: Any) -> SqlError:
 def _ending(error: ChildEndedError) -> tuple[str, None, str]:
     if error.signal is None:
         return f"the process that runs it failed: {error}", None, ""
-    why = "it needs more memory than a query may use, or is nested too deep"
+    why = "perhaps it needs more memory than a query may use, or is nested too deep"
     hint = "Read fewer columns, filter or aggregate earlier, or take it apart with WITH."
     return f"it ended the process that ran it ({error.signal}): {why}", None, hint
 

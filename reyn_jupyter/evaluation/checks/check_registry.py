@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, MappingProxyType
 from typing import Any, Literal, overload
 
-from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.runtime.record.verdict import Verdict, failed, not_applicable, number, passed

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.evaluation.checks import is_missing
-from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.judging.judgement import FORM_REQUESTS, FormRequest, Judgement, draw_key
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario

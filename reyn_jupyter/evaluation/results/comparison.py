@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.confidence_sequence import SequentialState

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.results.comparison import (
     ALPHA,
     ENOUGH,

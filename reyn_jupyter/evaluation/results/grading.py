@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 
 from reyn_jupyter.evaluation.checks import is_missing
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.checks.check_registry import BROKEN
-from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.runtime.record.verdict import Verdict
 from reyn_jupyter.support.text import count

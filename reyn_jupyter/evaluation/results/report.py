@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Source
 from reyn_jupyter.evaluation.results.agreement import agreement

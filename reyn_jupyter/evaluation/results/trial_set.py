@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from reyn_jupyter.evaluation.checks import CHECKS, find_check, is_broken
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.checks.check_registry import BROKEN
-from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.model_grader import ModelGrader
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim

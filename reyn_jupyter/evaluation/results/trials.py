@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from reyn_jupyter.evaluation.checks import find_check, is_broken
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.checks.harness_help import HELP_WORDS
-from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet

@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.checks.check import Check
 from reyn_jupyter.evaluation.models.simulator.simulator import Simulator
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite

@@ -46,9 +46,8 @@ _FINISH = {
     "guardrail_intervened": "content_filter", "content_filtered": "content_filter",
 }  # fmt: skip
 _USUAL = frozenset({"stop", "length", "tool_calls", "content_filter", "refusal"})
-_FAILED = frozenset(
-    {"error", "abort", "aborted", "cancelled"}
-)  # vLLM and SGLang abort; OpenRouter and Mistral fail
+# A reply that the server did not finish: vLLM and SGLang say "abort", OpenRouter and Mistral "error".
+_FAILED = frozenset({"error", "abort", "aborted", "cancelled"})
 # Tokens of the prompt that a provider read from its cache and wrote to it, as OpenAI (in the details), Moonshot and
 # Together (beside them), Anthropic, DeepSeek, Bedrock, Gemini, and OpenRouter (writes) call them.
 _CACHE_READ = (
@@ -219,7 +218,7 @@ def _finish_of(passed_on: str | None, named: str | None) -> str:
 
 
 def whole_content(given: Any) -> tuple[str, str]:
-    """Return the text and the thoughts in a whole content, also thoughts in tags.
+    """Split the content of a whole message into its text and its thoughts.
 
     >>> whole_content("<think>Hm.</think>3")
     ('3', 'Hm.')

@@ -1,9 +1,9 @@
 """What LiteLLM loses of a reply: content in parts, a refusal, the reason for the end, and errors in odd forms.
 
-Invariant: a stream counts as ended only if a line says so (`[DONE]`) or a reason is named. One whose connection closes
-before that is cut off. Source: LiteLLM passes on of a delta what it knows, replaces a finish reason that it does not
-know by "stop", gives every piece of a Gemini stream one, and fails on a whole reply whose content is a list. So the
-body itself is read, as it comes.
+Invariant: a stream is complete only if it has the line `[DONE]` or names a finish reason; otherwise it was cut off.
+LiteLLM drops the parts of a delta that it does not know, replaces an unknown finish reason by "stop", adds a finish
+reason to every chunk of a Gemini stream, and fails on a whole reply whose content is a list. So this module reads the
+body of the response while LiteLLM receives it.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def next_body(read_whole: Reader | None = None) -> ReplyBody:
 
 
 async def note_body(response: httpx.Response) -> None:
-    """Let a response's body be read along; a hook of an HTTP client."""
+    """Watch the body of a response while the client reads it (an `httpx` response hook)."""
     body = _body.get()
     if body is not None:
         body.note(response)

@@ -82,9 +82,9 @@ def _whole_call(trace: Trace, call: Call, distractors: Collection[str]) -> CallF
 
 
 def _inner_facts(run: Trace | None, distractors: Collection[str]) -> tuple[CallFact, ...]:
-    """Return the calls of an inner run, and of those inside it, that worked; equal ones once.
+    """Return the successful calls of an inner run and of the runs within it, without duplicates.
 
-    Of each action the first call is among them, however many others came before it.
+    The number of calls is limited, but the first call of each action is always included.
     """
     found: list[CallFact] = []
     named, seen, room = set[str](), set[tuple[str, str]](), MOST_INNER

@@ -19,20 +19,17 @@ _NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT, CHOOSE})
 
 
 def is_attempt(call: CallFact) -> bool:
-    """Return whether the model asked for an action to be run, by the wrapper, by a direct tool or by a made-up
-    name."""
+    """Return whether the model asked to run an action, also under a name that does not exist."""
     return call.wrapper not in _NOT_AN_ATTEMPT
 
 
 def is_gated(call: CallFact) -> bool:
-    """Return whether the gate answered it with the listing that had been skipped; it was not run, and is not
-    judged."""
+    """Return whether the call was answered with a listing instead of being run; such a call is not judged."""
     return call.problem == "gated"
 
 
 def is_look(call: CallFact) -> bool:
-    """Return whether its answer showed the model what there is: a listing, a search, the gate's answer, or the short
-    list from which it chose (`discovery: two_steps`)."""
+    """Return whether the answer showed actions: a listing, a search, or the choice of `discovery: two_steps`."""
     looked = call.wrapper in (LIST, SEARCH, CHOOSE) and call.problem is None and call.ok is True
     return is_gated(call) or looked
 
@@ -43,7 +40,7 @@ def is_accepted(call: CallFact) -> bool:
 
 
 def names_an_action(call: CallFact) -> bool:
-    """Return whether an attempt names an action that there is, with arguments that its schema takes or not."""
+    """Return whether an attempt names an existing action, whether its arguments are valid or not."""
     return is_attempt(call) and call.name is not None and call.problem in (None, "invalid")
 
 
@@ -52,33 +49,32 @@ def accepted_calls(calls: Iterable[CallFact]) -> list[CallFact]:
 
 
 def worked_calls(calls: Iterable[CallFact]) -> list[CallFact]:
-    """Return the accepted calls that answered without an error; one that never finished did not."""
+    """Return the accepted calls that finished without an error."""
     return [call for call in accepted_calls(calls) if call.ok]
 
 
 def seen_before(look: CallFact, call: CallFact) -> bool:
-    """Return whether the answer to one was there when the model wrote the other."""
+    """Return whether the model had the answer of `look` when it wrote `call`."""
     return look.step < call.step
 
 
 def call_evidence(calls: Sequence[CallFact]) -> tuple[str, ...]:
-    """Evidence: the step and the name of each call, ten at most."""
+    """Return the step and the name of each call, at most ten."""
     return tuple(f"step {call.step}: {name_of(call)}" for call in calls[:MOST_EVIDENCE])
 
 
 def name_of(call: CallFact) -> str:
-    """Return the name that people know a call by: the action, or else the tool; cut, since a model may have made it
-    up."""
+    """Return the name of the action of a call, or of its tool; shortened, since the model may have invented it."""
     return (call.name or call.wrapper)[:_LONGEST_NAME]
 
 
 def call_sentence(call: CallFact) -> str:
-    """Return what is said of a call that was made beside the needed ones."""
+    """Return a sentence about a call that was not needed."""
     return f"{name_of(call)} was called too, with {shorten(repr(call.args), _SHOWN)}"
 
 
 def join_reasons(reasons: Iterable[str]) -> str:
-    """Return several reasons as one sentence, three of them in full."""
+    """Join reasons into one sentence; only the first three are quoted."""
     distinct = list(dict.fromkeys(reasons))
     more = f"; and {len(distinct) - 3} more" if len(distinct) > 3 else ""
     return "; ".join(distinct[:3]) + more

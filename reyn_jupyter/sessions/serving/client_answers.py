@@ -56,7 +56,7 @@ async def tool_answer(
     content += await _links(outcome, services, shown)
     if notes:
         lines = "\n".join(f"- {each}" for each in notes)
-        content.append(TextContent(text=f"Earlier calls of this client that were cancelled:\n{lines}"))
+        content.append(TextContent(text=f"Your cancelled calls:\n{lines}"))
     if structured is None:
         return CallToolResult(content=content, is_error=not outcome.ok)
     return CallToolResult(content=content, structured_content=structured, is_error=False)

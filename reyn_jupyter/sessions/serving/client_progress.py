@@ -18,6 +18,7 @@ from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
 AGAIN = 5.0  # seconds of silence after which the last message is sent again
 _FLUSH = 1.0  # seconds that the last word may take
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
+_Report = tuple[float | None, float | None, str]  # done, total, message
 
 
 class ClientProgress:
@@ -31,11 +32,9 @@ class ClientProgress:
     def __init__(self, send: Send, message: str = "") -> None:
         self._send = send
         self._news = asyncio.Event()
-        self._latest: tuple[float | None, float | None, str] = (None, None, message)
+        self._latest: _Report = (None, None, message)
         self._last = 0.0
-        self._before: tuple[float | None, float | None, str] = (
-            self._latest
-        )  # the report that `waits` replaced
+        self._before: _Report = self._latest  # the report that `waits` replaced
 
     @property
     def message(self) -> str:

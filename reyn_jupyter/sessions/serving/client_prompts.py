@@ -87,8 +87,10 @@ def filled_prompt(name: str, arguments: Mapping[str, str], variables: Sequence[s
     if template is None:
         raise InvalidPromptError(f"There is no prompt {shorten(name, 60)!r}: use {', '.join(_TEMPLATES)}.")
     if unknown := [each for each in arguments if each not in template.arguments]:
-        taken = f"it takes {', '.join(template.arguments)}" if template.arguments else "it takes none"
-        raise InvalidPromptError(f"The prompt {name} has no argument {shorten(unknown[0], 60)!r}: {taken}.")
+        names = ", ".join(template.arguments) or "none"
+        raise InvalidPromptError(
+            f"The prompt {name} has no argument {shorten(unknown[0], 60)!r}. Its arguments: {names}."
+        )
     for each, what in template.arguments.items():
         value = arguments.get(each, "")
         if not value.strip():

@@ -329,7 +329,7 @@ def _session_id(context: Context) -> str:
 
 
 def _refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """Refuse a cursor for a list that always fits into one page."""
+    """Raise an error for a cursor: the list has one page."""
     if params is not None and params.cursor is not None:
         raise MCPError(
             INVALID_PARAMS, f"{params.cursor[:40]!r} is not a cursor of this list, which has one page."

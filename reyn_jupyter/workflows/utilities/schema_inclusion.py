@@ -183,7 +183,7 @@ class _Inclusion:
         return [case for one in lists for case in self._cases_of(one)]
 
     def _alternatives(self, part: _Part, seen: tuple[int, ...]) -> list[tuple[_Part, ...]]:
-        """Return lists of parts without a choice in them; a value fits `part` only if it fits one list."""
+        """Return lists of parts without `anyOf` or `oneOf`. A value that fits `part` fits all parts of some list."""
         self._spend()
         schema = part.schema
         if schema is False:

@@ -104,7 +104,7 @@ class Replay:
         return f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def set(self, entry: dict[str, Any], form: str, body: bytes, kind: str) -> None:
-        """Answer with one form of an entry from now on."""
+        """Send this form of an entry to every later request."""
         self.status, self.headers = entry.get("status", 200), entry.get("headers", {})
         self.reply, self.kind, self.refuses_streams = body, kind, form == "whole"
 

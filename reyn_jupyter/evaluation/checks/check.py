@@ -1,4 +1,4 @@
-"""A check: a pure function from a stored trial to a verdict, under a name."""
+"""The type of a check of a stored trial."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from reyn_jupyter.runtime.record.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A pure function from a stored trial to a verdict, under a name.
+    """A named pure function that judges a stored trial.
 
     Attributes:
         name: e.g. ``first_call_is``.
-        title: what tables say ("lists first").
-        sentence: what it asks, for people.
-        numeric: whether it gives numbers (calls, tokens) instead of verdicts.
-        better: whether "more" or "less" of it is better; None where neither is.
+        title: the heading in tables ("lists first").
+        sentence: the question that the check answers.
+        numeric: whether the result is a number (calls, tokens) instead of a verdict.
+        better: whether "more" or "less" is better; None if neither is.
         grade: the function. A trial whose outcome is error or timeout is never graded: it counts as missing.
-        version: moved when the meaning changes, so that stored verdicts of an older one are made again.
+        version: raised when the meaning changes, so that verdicts of an older version are computed again.
     """
 
     name: str
