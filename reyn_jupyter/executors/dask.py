@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, NamedTuple, Self, cast
 from uuid import uuid4
@@ -213,7 +213,7 @@ class DaskExecutor:
         future: Any = None
         try:
             future = client.submit(eval, _CALL, named, key=key, pure=False, retries=0)
-            return _Answer(*await future)
+            return _Answer(*await asyncio.shield(_fetching(future)))
         except KilledWorker:
             if (left := await self._left(key)) is None:
                 raise
@@ -264,9 +264,7 @@ class DaskExecutor:
 
     def _forget(self, key: str) -> None:
         """Let the scheduler forget that a task was begun, once it can be given to nobody any more."""
-        forgetting = asyncio.ensure_future(self._clear(key))
-        _BACKGROUND.add(forgetting)
-        forgetting.add_done_callback(_BACKGROUND.discard)
+        _in_background(self._clear(key))
 
     async def _clear(self, key: str) -> None:
         # The release of the task goes another way, and has to be there first.
@@ -278,6 +276,28 @@ class DaskExecutor:
 _CALL = f"__import__({__name__!r}, fromlist=['run_task']).run_task(*arguments)"
 _CLOSED = "This client is closed."
 _BACKGROUND: set[asyncio.Future[Any]] = set()
+
+
+def _in_background(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """Start a task that goes on when nobody waits for it; an error that nobody sees is dropped."""
+    task = asyncio.ensure_future(work)
+    _BACKGROUND.add(task)
+    task.add_done_callback(_BACKGROUND.discard)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
+
+
+def _fetching(future: Any) -> asyncio.Task[Any]:
+    """Return the task that fetches the result of a Dask future. It must not be cancelled.
+
+    A Dask client fetches the results of many futures in one request. To cancel one fetch cancels that request, and at
+    times every later one of the client. The fetch ends by itself once the future is released.
+    """
+
+    async def fetch() -> Any:
+        return await future
+
+    return _in_background(fetch())
 
 
 def _threads_of(client: Client) -> int:

@@ -106,6 +106,17 @@ async def test_a_generator_without_an_end_is_taken_only_as_far_as_there_is_room(
                 break
 
 
+async def test_a_cancelled_task_takes_no_other_with_it(executor: Executor) -> None:
+    for moment in range(40):
+        tasks = [asyncio.ensure_future(executor.submit(task("double", n))) for n in range(12)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # others are on their way now
+        await asyncio.sleep(moment / 4_000)
+        for each in tasks[::2]:
+            each.cancel()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        assert answers[1::2] == [2 * n for n in range(1, 12, 2)]
+
+
 async def test_inputs_are_mapped_over_a_worker_on_any_executor(executor: Executor) -> None:
     found = await collected(map_inputs(executor, Toolbox(), (("double", n) for n in range(12))))
     assert [each.result for each in found] == [2 * n for n in range(12)]
