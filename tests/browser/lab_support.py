@@ -254,7 +254,8 @@ class LabPage:
         self.script("await panel.sessionContext.shutdown()")
 
     def save(self) -> None:
-        self.command("docmanager:save")
+        """Save this notebook: the application's own command saves the widget in focus, or nothing, without a word."""
+        self.script("await panel.context.save()")
 
     def reload(self, *, kernel: bool = True) -> LabPage:
         """Load the page again, with the same notebook."""

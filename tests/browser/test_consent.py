@@ -152,6 +152,7 @@ def test_an_interrupt_takes_the_question_away(lab: LabPage) -> None:
 def test_a_saved_question_is_not_asked(lab: LabPage) -> None:
     lab.open(SAYS, "says(write('saved.txt', 'hello\\n'), 'Written.')", ASK).run(0, 1).start(2)
     expect(card_at(lab, 2)).to_be_visible()
+    expect(shown_at(lab, 2).locator(".reyn-view").first).to_be_visible()
     lab.save()
     lab.shutdown_kernel()
     name = lab.name

@@ -545,4 +545,5 @@ async def test_queries_leave_no_descriptor_behind(notebook: Notebook) -> None:
         await rows(notebook, "FROM t", sources={"t": "orders.csv"})
         with pytest.raises(ActionError):
             await rows(notebook, "FROM nowhere", sources={"t": "orders.csv"})
-    assert len(list(Path("/dev/fd").iterdir())) <= before
+    # Threads of other tests may open a descriptor meanwhile; a leak would leave ten.
+    assert len(list(Path("/dev/fd").iterdir())) < before + 5
