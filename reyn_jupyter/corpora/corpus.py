@@ -95,7 +95,7 @@ class Corpus:
         self._seen: tuple[int, int] | None = None  # the file that is open
         self.folder = PlainFolder(root, ".reyn", "state", "corpora", name)
         self.file = CorpusFile(self.folder.path / NAME)
-        self.vectors = VectorStore(self.folder.path, VECTORS)
+        self.vectors = VectorStore(self.folder, VECTORS)
         self._cache = _Cache()
         self.check()
 
@@ -132,14 +132,9 @@ class Corpus:
         return self.folder.is_regular(NAME)
 
     @property
-    def lock(self) -> Path:
-        """Return the file whose lock whoever indexes holds."""
-        return self.folder.path / LOCK
-
-    @property
     def holder(self) -> BuildHolder | None:
         """Return who indexes now; None where nobody does."""
-        return lock_holder(self.lock)
+        return lock_holder(self.folder, LOCK)
 
     @property
     def size(self) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.backends.files.file_search import Glob
 from reyn_jupyter.backends.files.file_tree import FileTree, in_thread
-from reyn_jupyter.corpora.corpus import FRAME, Corpus, vectors_key
+from reyn_jupyter.corpora.corpus import FRAME, LOCK, Corpus, vectors_key
 from reyn_jupyter.corpora.corpus_file import CorpusError, StoredDocument
 from reyn_jupyter.corpora.document import Document, Stamp, UnreadableError
 from reyn_jupyter.corpora.passages import MOST, passages_of
@@ -105,9 +105,8 @@ async def index_corpus(
     """
     began, outcome = time.monotonic(), IndexOutcome()
     try:
-        corpus.folder.make()
         corpus.check()
-        async with build_lock(corpus.lock, wait=False):
+        async with build_lock(corpus.folder, LOCK, wait=False):
             await in_thread(lambda check: _read_all(corpus, plan, reader, outcome, report, check))
             await _embed_all(corpus, embedder, outcome, report)
             await asyncio.to_thread(_finish, corpus, plan, outcome)

@@ -32,6 +32,7 @@ from reyn_jupyter.search.index_updates import FEW, BackgroundBuild, BuildTask
 from reyn_jupyter.search.ranking.language import is_english
 from reyn_jupyter.search.ranking.tokens import cut_note, cut_query, runs
 from reyn_jupyter.search.vector_store import VectorStore
+from reyn_jupyter.support.files.plain_files import PlainFolder
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.embedder import Embedder, Wait
@@ -66,7 +67,7 @@ class ActionEmbeddingIndex:
     def __init__(
         self,
         settings: Callable[[], Settings],
-        folder: Path | None,
+        folder: PlainFolder | Path | None,
         *,
         wait: Wait | None = None,
         redact: Callable[[str], str] = str,

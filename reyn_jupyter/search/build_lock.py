@@ -11,11 +11,11 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.index_state import BuildHolder, BusyError
-from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock, wait_for_lock
+from reyn_jupyter.support.files.locks import release, try_lock, wait_for_lock
+from reyn_jupyter.support.files.plain_files import PlainFolder
 
 _LOOK = 0.02  # seconds within which another one that looks who builds has looked
 _POLL = 0.2  # seconds between two looks at a lock that another process holds
@@ -24,12 +24,16 @@ _LONGEST = 1_000  # bytes that are read of what a lock file says
 
 @asynccontextmanager
 async def build_lock(
-    lock: Path | None, wait: bool, tell: Callable[[BuildHolder], None] = lambda holder: None
+    folder: PlainFolder | None,
+    name: str,
+    wait: bool,
+    tell: Callable[[BuildHolder], None] = lambda holder: None,
 ) -> AsyncIterator[None]:
     """Hold the lock of an index.
 
     Args:
-        lock: its file, made where it is not there; None for an index in memory, which needs none.
+        folder: where its file is, made where it is not there; None for an index in memory, which needs none.
+        name: of the file.
         wait: whether to wait for another one that builds.
         tell: hears once who that is.
 
@@ -37,15 +41,16 @@ async def build_lock(
         BusyError: another one builds, and `wait` is False.
         IndexStoreError: the file cannot be made.
     """
-    if lock is None:
+    if folder is None:
         yield
         return
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_lock_file(lock)
+        folder.make()
+        descriptor = folder.open(name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise IndexStoreError(
-            f"{lock}: {error.strerror or error}.", "Make the folder .reyn/state of the workspace writable."
+            f"{folder.path / name}: {error.strerror or error}.",
+            "Make the folder .reyn/state writable.",
         ) from error
     try:
         tries = 0
@@ -53,8 +58,8 @@ async def build_lock(
         while not try_lock(descriptor, required=False):
             if tries == 1:  # the first time it may have been somebody who only looked: see `lock_holder`
                 if not wait:
-                    raise BusyError(_named(lock))
-                tell(_named(lock))
+                    raise BusyError(_named(folder, name))
+                tell(_named(folder, name))
             tries += 1
             await asyncio.sleep(_POLL)
         with suppress(OSError):  # a full disk: who holds the lock is then not told, and it holds all the same
@@ -65,25 +70,22 @@ async def build_lock(
         release(descriptor)
 
 
-def lock_holder(lock: Path) -> BuildHolder | None:
+def lock_holder(folder: PlainFolder, name: str) -> BuildHolder | None:
     """Return who builds under a lock now; None where nobody does."""
-    if not lock.is_file():
-        return None
     try:
-        descriptor = open_lock_file(lock, flags=os.O_RDONLY)
+        descriptor = folder.open(name, os.O_RDONLY)
     except OSError:
         return None
     try:
         # Another one that only looks holds the lock for an instant.
-        return None if wait_for_lock(descriptor, _LOOK, required=False) else _named(lock)
+        return None if wait_for_lock(descriptor, _LOOK, required=False) else _named(folder, name)
     finally:
         release(descriptor)
 
 
-def _named(lock: Path) -> BuildHolder:
+def _named(folder: PlainFolder, name: str) -> BuildHolder:
     try:
-        with lock.open("rb") as file:
-            said = json.loads(file.read(_LONGEST))
+        said = json.loads(folder.first_line(name, _LONGEST))
         return BuildHolder(int(said["pid"]), float(said["since"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return BuildHolder()

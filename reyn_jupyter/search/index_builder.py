@@ -61,8 +61,9 @@ async def build(
         IndexStoreError: what was made cannot be kept.
         ModelError: the provider failed for good; what was made before is kept.
     """
-    lock = None if store.path is None else store.path.with_name(LOCK)
-    async with build_lock(lock, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))):
+    async with build_lock(
+        store.folder, LOCK, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))
+    ):
         key = store_key(embedder)
         if records:  # before it looks: what is there must not go meanwhile
             await asyncio.to_thread(store.claim, index, key, list(records))
@@ -136,4 +137,4 @@ async def _vectors(embedder: Embedder, batch: list[Record]) -> dict[str, Floats]
 
 def holder(store: VectorStore) -> BuildHolder | None:
     """Return who builds the index of this store now; None where nobody does."""
-    return None if store.path is None else lock_holder(store.path.with_name(LOCK))
+    return None if store.folder is None else lock_holder(store.folder, LOCK)

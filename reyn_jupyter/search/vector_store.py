@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.search.database import NAME, IndexStoreError, open_file, read_only, way_out
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.files.sqlite import remove_companions, transaction
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class VectorStore:
     """Vectors by digest, for every key; safe for threads and processes.
 
     Args:
-        folder: where the file lies, made with the first vector; None keeps all of it in memory.
+        folder: where the file is, made with the first vector; None keeps all of it in memory.
         name: of the file.
 
     Example:
@@ -63,8 +64,9 @@ class VectorStore:
         {'0000000000000000000000000000000000000000000000000000000000000000'}
     """
 
-    def __init__(self, folder: Path | None, name: str = NAME) -> None:
-        self.path = folder / name if folder is not None else None
+    def __init__(self, folder: PlainFolder | Path | None, name: str = NAME) -> None:
+        self.folder = PlainFolder(folder) if isinstance(folder, Path) else folder
+        self.path = self.folder.path / name if self.folder is not None else None
         self.note = ""  # what happened to a file that could not be read
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -277,11 +279,11 @@ class VectorStore:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None:
             return self._connection
-        if self.path is None:
+        if self.folder is None or self.path is None:
             self._connection = open_file(None)
             return self._connection
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.make()
             self._connection = open_file(self.path)
         except (OSError, sqlite3.OperationalError):
             if os.access(self.path.parent, os.W_OK) or not self.path.is_file():

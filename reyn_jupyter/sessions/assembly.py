@@ -376,7 +376,7 @@ async def _print(text: str) -> None:
         print(text, flush=True)  # noqa: T201 - the same, where no cell waits
 
 
-def _search_folder(state: PlainFolder | None) -> tuple[Path | None, str | None]:
+def _search_folder(state: PlainFolder | None) -> tuple[PlainFolder | None, str | None]:
     """Return where the index of search is kept, and why it is kept in memory though there is a folder."""
     if state is None:
         return None, None
@@ -387,7 +387,7 @@ def _search_folder(state: PlainFolder | None) -> tuple[Path | None, str | None]:
     for name in state.entries()[1]:
         if name.startswith(INDEX_NAME.partition(".")[0]):
             return None, f"{STATE}/state/{name} is no regular file, so the index of search is not kept there"
-    return state.path, None
+    return state, None
 
 
 def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:

@@ -29,6 +29,7 @@ from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.index_builder import FIRST_BATCH, build, holder, store_key
 from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from tests.support.waiting import PATIENCE, awaited
 
 
@@ -330,7 +331,7 @@ async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(
 
 async def test_the_time_of_a_build_begins_when_another_one_is_waited_for_no_longer(tmp_path: Path) -> None:
     store, told = VectorStore(tmp_path), list[BuildProgress]()
-    async with build_lock(tmp_path / index_builder.LOCK, True, lambda holder: None):
+    async with build_lock(PlainFolder(tmp_path), index_builder.LOCK, True, lambda holder: None):
         waiting = asyncio.create_task(build(store, embedder(Paced()), records(4), tell=told.append))
         await awaited(lambda: told)
         await asyncio.sleep(0.5)

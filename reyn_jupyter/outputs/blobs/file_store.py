@@ -251,8 +251,6 @@ class FsBlobStore:
     def _writing(self, blob_id: str) -> Iterator[None]:
         """Make the folder; on any failure take back every file of this blob."""
         try:
-            if not self._plain.parts:
-                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._plain.make()
         except OSError as problem:
             raise self._failed(problem) from problem

@@ -40,8 +40,8 @@ class PlainFolder:
     gave. So it is made 0700 when it is reached, and one of another user is refused.
 
     Args:
-        root: an existing folder that is trusted; links in the path to it are followed. Where another folder takes its
-            place, nothing is opened.
+        root: a folder that is trusted; links in the path to it are followed. Where another folder takes its place,
+            nothing is opened.
         parts: the names that lead from it to the folder, which need not exist.
     """
 
@@ -62,6 +62,8 @@ class PlainFolder:
 
     def make(self) -> None:
         """Make the folder, mode 0700, with those above it. Raises OSError."""
+        if not self.parts:
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
         with self._opened(make=True):
             pass
 

