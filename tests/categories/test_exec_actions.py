@@ -304,6 +304,25 @@ def test_where_the_workspace_itself_is_swapped_nothing_is_written(
 
 
 @IN_EACH
+def test_where_the_workspace_is_swapped_while_a_command_runs_nothing_is_applied(
+    backend: str, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    victim, old = tmp_path_factory.mktemp("victim"), root.with_name(f"{root.name}-old")
+    (victim / "data").mkdir()
+    on = in_force(root, backend)
+
+    def swap() -> None:
+        root.rename(old)
+        (old / "go").touch()
+        root.symlink_to(victim)
+
+    said = while_it_runs(on, root, swap, "open('data/a.txt', 'w').write('after'); open('data/b.txt', 'w')")
+    assert said["files"] == [] and said["not_applied"]
+    assert {path.name for path in victim.rglob("*")} == {"data", "go"}
+    assert (old / "data" / "a.txt").read_text(encoding="ascii") == "before"
+
+
+@IN_EACH
 def test_a_file_whose_content_cannot_be_kept_for_undo_is_not_changed(
     backend: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import math
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -306,6 +307,30 @@ def test_a_file_swapped_for_a_link_after_it_was_opened_is_still_the_file(
         query.add_file("t", "a.csv", file)
         answer = query.run("FROM t", 10)
     assert (answer.frame["x"].tolist(), answer.more) == ([1], False)
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (signal.SIGKILL, "a person did that, or the system, which does it when memory runs out"),
+        (signal.SIGSEGV, "DuckDB failed"),
+        (signal.SIGHUP, "another program did that, not the query"),
+    ],
+)
+async def test_what_ended_the_process_of_a_query_is_named(
+    tmp_path: Path, number: signal.Signals, why: str
+) -> None:
+    with ChildProcesses() as own:
+        notebook = Notebook(tmp_path, {}, children=own)
+        long = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"
+        running = asyncio.ensure_future(rows(notebook, long, sources={}))
+        while not running.done():
+            await asyncio.sleep(0.5)
+            for pid in own.pids:
+                os.kill(pid, number)
+        with pytest.raises(ActionError) as caught:
+            await running
+    assert number.name in str(caught.value) and why in str(caught.value)
 
 
 # Results

@@ -360,9 +360,21 @@ def _refusal(header: Any) -> SqlError:
 def _ending(error: ChildEndedError) -> tuple[str, None, str]:
     if error.signal is None:
         return f"the process that runs it failed: {error}", None, ""
-    why = "perhaps it needs more memory than a query may use, or is nested too deep"
-    hint = "Read fewer columns, filter or aggregate earlier, or take it apart with WITH."
-    return f"it ended the process that ran it ({error.signal}): {why}", None, hint
+    return (
+        f"the process that ran it was ended by {error.signal}: {_WHY.get(error.signal, _OUTSIDE)}",
+        None,
+        _HINT,
+    )
+
+
+_FAULT = "DuckDB failed, as it does when memory runs out or a query is nested too deep"
+_OUTSIDE = "another program did that, not the query"
+_WHY = {
+    "SIGKILL": "a person did that, or the system, which does it when memory runs out",
+    **dict.fromkeys(("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"), _FAULT),
+    "SIGXCPU": "it used more processor time than a process may",
+}
+_HINT = "Run it again; if that fails too, read fewer columns, filter or aggregate earlier, or take it apart with WITH."
 
 
 def _nameless_file() -> BinaryIO:
