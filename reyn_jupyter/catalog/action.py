@@ -302,7 +302,7 @@ class Category:
         operations: its fixed actions.
         resources: its live ones.
         revision: a cheap value that moves whenever `resources.entries()` would answer differently.
-        revision_is_slow: ask for it in a thread, since it looks at many files.
+        revision_is_slow: whether to ask for it in a thread, since it looks at many files.
         limits: how long each of its calls may take, and how many run at once.
         hidden: None while it is offered; otherwise a sentence for people that says why it is not (a pure function of
             the resolved environment).
@@ -317,7 +317,7 @@ class Category:
     operations: tuple[Operation, ...] = ()
     resources: Resources | None = None
     revision: Callable[[], Hashable] = never_changes
-    revision_is_slow: bool = field(default=False, kw_only=True)
+    revision_is_slow: Callable[[], bool] = field(default=bool, kw_only=True)
     limits: CallLimits = field(default=NO_LIMITS, kw_only=True)
     hidden: Callable[[], str | None] = on_offer
     error_codes: ErrorCodes = field(default=NO_CODES, kw_only=True)

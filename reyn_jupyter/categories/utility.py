@@ -68,7 +68,7 @@ def categories(services: Services) -> tuple[Category, ...]:
                 arrival=made.arrival,
             ),
             revision=lambda: library.registry(fresh=False).revision,
-            revision_is_slow=True,
+            revision_is_slow=library.is_slow,
             limits=CallLimits(seconds=MOST_SECONDS),
             error_codes=ErrorCodes(missing_argument="validation", wrong_argument="validation"),
         ),

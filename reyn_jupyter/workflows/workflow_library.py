@@ -26,7 +26,6 @@ from reyn_jupyter.workflows.planning.policy import POLICY_FILE, EffectivePolicy,
 from reyn_jupyter.workflows.planning.rules import RULES_FILE, PlanRules, built_in_rules, read_rules
 from reyn_jupyter.workflows.utilities.registry import (
     FOLDER,
-    SHIPPED,
     ScanCache,
     UtilityRegistry,
     read_registry,
@@ -46,10 +45,7 @@ SKILL = "skill"  # the category whose resources are workflows
 _REST = 20.0  # a look at the folders of utilities takes this part of the time at most, where looks come close together
 _LONGEST_REST = 1.0  # seconds
 _QUICK = 0.005  # seconds of processor time; a look that takes no more is taken each time
-
-
-# What a scan learned of the package's own utilities, for every session of this process.
-_shipped = ScanCache()
+_SLOW = 0.001  # seconds of processor time; a look that takes more is taken in a thread
 
 
 class WorkflowLibrary:
@@ -61,10 +57,11 @@ class WorkflowLibrary:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._cache = ScanCache(dict(_shipped.folders))
+        self._cache = ScanCache()
         self._lock = threading.Lock()
         self._registry: UtilityRegistry | None = None
         self._next_look = 0.0
+        self._is_slow = True  # as long as nobody looked
         self._trusted: Mapping[str, str] = {}
         self._written = ""
         self._files: tuple[Hashable, tuple[WorkflowFile, ...]] | None = None
@@ -88,14 +85,14 @@ class WorkflowLibrary:
                 is_trusted=trusted_utilities(hashes),
             )
             took = time.thread_time() - began
-            if not _shipped.folders:
-                own = f"{SHIPPED}{os.sep}"
-                _shipped.folders = {
-                    key: each for key, each in self._cache.folders.items() if key.startswith(own)
-                }
+            self._is_slow = took > _SLOW
             is_steady = before is not None and before.revision == found.revision and took > _QUICK
             self._next_look = time.monotonic() + (min(_LONGEST_REST, _REST * took) if is_steady else 0.0)
             return found
+
+    def is_slow(self) -> bool:
+        """Return whether a look at the utilities holds a loop up."""
+        return self._is_slow
 
     @property
     def latest(self) -> UtilityRegistry:

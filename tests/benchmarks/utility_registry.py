@@ -52,7 +52,11 @@ def stall(scan: Callable[[], object], in_thread: bool, repeats: int = 3) -> floa
 
     resources = Resources(Tool("run", nothing, Purity.READ), lambda entry, args: args, "run it", nothing)
     category = Category(
-        "looks", "Look.", resources=resources, revision=lambda: str(scan()), revision_is_slow=in_thread
+        "looks",
+        "Look.",
+        resources=resources,
+        revision=lambda: str(scan()),
+        revision_is_slow=lambda: in_thread,
     )
 
     async def refresh() -> float:

@@ -196,11 +196,12 @@ class CatalogCache:
             for each in sources
             if each.category.resources is not None and not each.backoff.is_waiting(now)
         ]
-        work = [self._read_if_moved(each) for each in due if each.category.revision_is_slow]
+        work = []
         for source in due:
-            if not source.category.revision_is_slow:
-                revision = self._moved(source, source.category.revision)
-                work += [] if revision is None else [self._read(source, revision)]
+            if source.category.revision_is_slow():
+                work.append(self._read_if_moved(source))
+            elif (revision := self._moved(source, source.category.revision)) is not None:
+                work.append(self._read(source, revision))
         if len(work) == 1:
             await work[0]
         elif work:

@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache as cached
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,9 @@ def read_registry(
     facts: list[Any] = []
     for folder in folders:
         try:
+            if folder.origin == "package":
+                facts += [(folder, name, scanned, True) for name, scanned in _package_scan(folder)]
+                continue
             names = _folders_in(folder)
         except UtilityFolderError as error:
             facts.append((folder, "", _Scanned(None, problems=(("", "", error.message),)), False))
@@ -211,6 +215,15 @@ def read_registry(
         cache.registry = _registry(facts)
     cache.folders, cache.facts = now, facts
     return cache.registry
+
+
+@cached
+def _package_scan(folder: UtilityFolder) -> list[tuple[str, _Scanned]]:
+    """Read the package's own utilities, once a process: an installed package does not change while it is in use."""
+    return [
+        (name, _scan(os.path.join(folder.path, name), is_link, None))  # noqa: PTH118 - as in `read_registry`
+        for name, is_link in _folders_in(folder)
+    ]
 
 
 def _are_same(facts: list[Any], before: list[Any]) -> bool:

@@ -77,7 +77,7 @@ async def test_the_loop_goes_on_while_a_slow_revision_is_looked_at() -> None:
         asked.set()
         return answer.wait(2 * PATIENCE)
 
-    slow = replace(shelf.category, revision=revision, revision_is_slow=True)
+    slow = replace(shelf.category, revision=revision, revision_is_slow=lambda: True)
     refreshing = asyncio.ensure_future(CatalogCache(lambda: ((slow,), ())).refresh())
     async with asyncio.timeout(PATIENCE):  # less than the look would hold the loop up
         while not asked.is_set():
@@ -91,7 +91,7 @@ async def test_the_loop_goes_on_while_a_slow_revision_is_looked_at() -> None:
 
 async def test_a_slow_revision_that_fails_is_the_fault_of_its_category_alone() -> None:
     shelf, other = Shelf("slow"), Shelf("other")
-    broken = replace(shelf.category, revision=lambda: 1 // 0, revision_is_slow=True)
+    broken = replace(shelf.category, revision=lambda: 1 // 0, revision_is_slow=lambda: True)
     cache = CatalogCache(lambda: ((broken, other.category), ()))
     refreshing = asyncio.ensure_future(cache.refresh())
     await reads(other, 1)
