@@ -146,7 +146,7 @@ def _given(call: Call) -> str:
 
 def _answer(trace: Trace) -> list[str]:
     from reyn_jupyter.notebook.render.blocks import View
-    from reyn_jupyter.notebook.render.hosts.markdown import markdown
+    from reyn_jupyter.notebook.render.hosts.markdown_reader import markdown
     from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 
     text = to_text(View("answer", "", blocks=markdown(trace.answer or trace.error or "", "the page")))

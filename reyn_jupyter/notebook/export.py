@@ -100,7 +100,7 @@ def _has_media(value: Any) -> bool:
 
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
     from reyn_jupyter.notebook.render.displayables import view
-    from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+    from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
     from reyn_jupyter.support.secrets import environment_redaction
 
     views = [view(each, redact=environment_redaction()) for each in objects]

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
 from reyn_jupyter.notebook.render.hosts.page import PageEntry, to_page
 from reyn_jupyter.notebook.serving.prefetch import record_answers
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveTrace

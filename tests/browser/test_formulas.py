@@ -13,7 +13,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render.displayables import view
-from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.browser.lab_support import LabPage
 

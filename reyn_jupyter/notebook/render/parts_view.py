@@ -26,7 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Span,
 )
 from reyn_jupyter.notebook.render.chart_view import chart_blocks
-from reyn_jupyter.notebook.render.hosts.markdown import link_address, link_destination
+from reyn_jupyter.notebook.render.hosts.markdown_reader import link_address, link_destination
 from reyn_jupyter.notebook.render.text_blocks import text_lines
 from reyn_jupyter.notebook.render.tree_view import tree
 from reyn_jupyter.notebook.render.value_text import Look

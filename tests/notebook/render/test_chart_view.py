@@ -11,7 +11,7 @@ from reyn_jupyter.backends.charts.renderer import SVG_BYTES
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Chart, Grid, View
 from reyn_jupyter.notebook.render.hosts.html import HTML_BYTES
-from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
 from reyn_jupyter.notebook.render.parts_view import MediaRoom, stored_parts
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.view_json import SNAPSHOT_BYTES, json_size, to_snapshot

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Notice, Point, Scatter, View
 from reyn_jupyter.notebook.render.charts import place_points, share
 from reyn_jupyter.notebook.render.hosts.html import HTML_BYTES, to_html
-from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
 from reyn_jupyter.notebook.render.hosts.plain_text import TEXT_BYTES, to_text
 from reyn_jupyter.notebook.serving.view_json import SNAPSHOT_BYTES, json_size, to_snapshot
 from tests.notebook.render.chart_samples import (

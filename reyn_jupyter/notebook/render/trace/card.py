@@ -31,7 +31,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, previous_bytes
-from reyn_jupyter.notebook.render.hosts.markdown import markdown
+from reyn_jupyter.notebook.render.hosts.markdown_reader import markdown
 from reyn_jupyter.notebook.render.parts_view import MediaRoom
 from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar, seen_parts
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks

@@ -31,7 +31,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Tone,
     View,
 )
-from reyn_jupyter.notebook.render.hosts.markdown import markdown
+from reyn_jupyter.notebook.render.hosts.markdown_reader import markdown
 from reyn_jupyter.notebook.render.trace.calls import inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, whole
 from reyn_jupyter.notebook.render.value_text import Look

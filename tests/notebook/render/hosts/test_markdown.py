@@ -6,7 +6,7 @@ import pytest
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Bullets, Code, Grid, Heading, Paragraph, Quote, Rule, Span
-from reyn_jupyter.notebook.render.hosts.markdown import markdown
+from reyn_jupyter.notebook.render.hosts.markdown_reader import markdown
 from tests.notebook.render.samples import Reader, trace
 
 ANSWER = """# Orders

@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.results.report import report
 from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Fold, Grid, Intervals, Pair, Scatter, Section, View
-from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
 from tests.evaluation.trial_set_support import evidence, many, mixed
 from tests.notebook.render.samples import ALLOWED, HOSTILE, Reader
 from tests.notebook.render.study_samples import empty, every_object, found, nine, study

@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.statistics.glossary import GLOSSARY, terms_in
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Fold, Grid, Intervals, Paragraph, Scatter, Section, View
-from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.render.hosts.markdown_writer import to_markdown
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.evaluation.trial_set_support import evidence, many, mixed, trial
 from tests.notebook.render.study_samples import crowd, every_object, found, nine
