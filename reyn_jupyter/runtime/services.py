@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -24,7 +23,6 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.access.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, NoMcpAdmin
 from reyn_jupyter.runtime.access.peer_access import NoPeers, PeerAccess
-from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.access.python_switch import PythonSwitch
 from reyn_jupyter.runtime.access.reversals import Reversal, Reversals
 from reyn_jupyter.runtime.access.session_access import (
@@ -37,7 +35,6 @@ from reyn_jupyter.runtime.access.session_access import (
     TrustAccess,
 )
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
-from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
@@ -197,98 +194,7 @@ class Source:
         return {"kind": self.kind, "name": self.name, **known}
 
 
-class MidCallConsent(Protocol):
-    """Asks for what a call turns out to need once it runs: another host, a server's tool, a further file."""
-
-    async def __call__(self, *effects: Effect, reason: str = "") -> None: ...
-
-
-def _unreported(
-    message: str = "", done: float | None = None, total: float | None = None, partial: object = None
-) -> None:
-    """Ignore a report: nobody looks, and no run is recorded."""
-
-
-def _readable(path: str) -> bool:
-    """Allow every file: no rules are in force."""
-    return True
-
-
-def _unheard(change: FileChange) -> None:
-    """Ignore a file change: no run is recorded that could name it."""
-
-
-class WhoseFile(Protocol):
-    """Says why files, or some below folders, may not be the person's own; many are asked about in one question."""
-
-    def __call__(self, *paths: str, folder: bool = False) -> str | None:
-        """Return it in a few words for the first that may not be; None where all are the person's own."""
-
-
-def _own(*paths: str, folder: bool = False) -> None:
-    """Say of no file that it may be a stranger's: no run has settings that name some."""
-
-
-def _unmarked(origin: str) -> None:
-    """Ignore where a text came from: no run is recorded that could say so."""
-
-
-def _unadvised(advice: str) -> None:
-    """Drop what a person could do: no run is recorded that could tell it."""
-
-
-def _unkept(reversal: Reversal) -> None:
-    """Keep nothing: no run is recorded that could be undone."""
-
-
-async def _denied(*effects: Effect, reason: str = "") -> None:
-    """Deny every further effect: there is no run whose rules could allow one."""
-    raise PermissionDeniedError("Denied: the call belongs to no run.", "Call the action through a session.")
-
-
-class Invoke(Protocol):
-    """Calls another action from within a call."""
-
-    async def __call__(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, actor: InnerActor = "workflow"
-    ) -> Any: ...
-
-
-async def _uncalled(
-    name: str, arguments: Mapping[str, Any] | None = None, *, actor: InnerActor = "workflow"
-) -> Any:
-    """Call nothing: there is no run that the call could be part of."""
-    raise PermissionDeniedError("Denied: the call belongs to no run.", "Call the action through a session.")
-
-
-class JudgeAgain(Protocol):
-    """Says what the rules of now say of an earlier call of an action, whose result is still there."""
-
-    async def __call__(
-        self, name: str, arguments: Mapping[str, Any], *, effects: Collection[Effect] = ()
-    ) -> FileDecision: ...
-
-
-async def _unjudged(
-    name: str, arguments: Mapping[str, Any], *, effects: Collection[Effect] = ()
-) -> FileDecision:
-    """Deny every earlier result: there is no run whose rules could allow one."""
-    return "deny"
-
-
-class EffectsOf(Protocol):
-    """Returns the effects that a call of an action would have, or None if they cannot be known."""
-
-    async def __call__(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect, ...] | None: ...
-
-
-async def _unknown_effects(name: str, arguments: Mapping[str, Any]) -> tuple[Effect, ...] | None:
-    """Return None: There is no run whose actions could be called."""
-    return None
-
-
-@dataclass(frozen=True)
-class ToolContext:
+class ToolContext(Protocol):
     """One call's surroundings, the second argument of every handler.
 
     Attributes:
@@ -297,35 +203,7 @@ class ToolContext:
         actor: who calls.
         run_id: the run that the call belongs to.
         variables: how much of a variable may be shown to this actor ("head" for the person).
-        changed: report a file change (for the run log and for undo); call it as soon as the change is made.
-        used: report whose content the result carries (for the card's "sent").
-        changing: announce a file change that is about to be made, its previous content kept, so that it can be
-            undone even when the process dies before `changed`.
-        file_verdict: the rules' word on a file that the call opens, by its path; None where no rule has a say.
-        may_read: whether the caller may read a file without a question, whatever this call is about.
-        ask: wait for consent to further effects, which `effects` could not name before the call ran. The rules, the
-            question and the record are those of a call; `reason` says in a sentence what they are for, and is shown
-            with the question. Raises PermissionDeniedError, which a handler may catch.
-        report: say how far the call is, as often as it suits and from any thread: a sentence, and `done` of `total` in
-            whatever is counted. `partial` is the result so far: where the call is interrupted, takes too long or fails,
-            the last one is kept as its result, and marked as partial. What is left out stays as it was said before.
         plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
-        came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
-            for tools with `untrusted_output`, which are named by their action otherwise.
-        advise: tell the person what to do about the result, a line to type or a program to install; no model reads it.
-        quotes: say whether the caller's own words hold such a line, so that one in the result may be theirs.
-        origins: give where texts of others came from that the model has read in this conversation.
-        whose: say why a file of the workspace may not be the person's own, in a few words; None where it is. Of many,
-            the first that may not be. With ``folder=True`` the files below a folder count.
-        reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
-        invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
-            itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
-            action's own words and code, a denial PermissionDeniedError; a handler may catch both.
-        judge_again: say whether what an earlier call of another action gave may be given again, by the rules of now;
-            nothing runs and nobody is asked. "ask" where the call only reads, and needs consent by now. `effects` are
-            those that the call has besides what its action names before it runs.
-        effects_of: Return the effects that a call of another action would have, or None if they cannot be known;
-            nothing runs.
     """
 
     services: Services
@@ -333,23 +211,106 @@ class ToolContext:
     actor: Actor
     run_id: str
     variables: VariablesPolicy
-    changed: Callable[[FileChange], None]
-    used: Callable[[Source], None]
-    changing: Callable[[FileChange], None] = _unheard
-    file_verdict: Callable[[str], FileDecision] | None = None
-    may_read: Callable[[str], bool] = _readable
-    ask: MidCallConsent = _denied
-    report: ProgressReport = _unreported
-    invoke: Invoke = _uncalled
-    judge_again: JudgeAgain = _unjudged
-    effects_of: EffectsOf = _unknown_effects
-    came_from: Callable[[str], None] = _unmarked
-    advise: Callable[[str], None] = _unadvised
-    quotes: Callable[[], bool] = bool
-    origins: Callable[[], tuple[str, ...]] = tuple
-    whose: WhoseFile = _own
-    reversible: Callable[[Reversal], None] = _unkept
-    plan: Any = None
+    plan: Any
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the workspace as this call may see it: handlers open files here, and nowhere else."""
+
+    def changed(self, change: FileChange) -> None:
+        """Report a file change, for the run log and for undo, as soon as it is made."""
+
+    def changing(self, change: FileChange) -> None:
+        """Announce a file change that is about to be made, its previous content kept.
+
+        So it can be undone even when the process dies before `changed`.
+        """
+
+    def used(self, source: Source) -> None:
+        """Report whose content the result carries, for the card's "sent"."""
+
+    def may_read(self, path: str) -> bool:
+        """Return whether the caller may read a file without a question, whatever this call is about."""
+
+    async def ask(self, *effects: Effect, reason: str = "") -> None:
+        """Wait for consent to further effects, which `effects` could not name before the call ran.
+
+        The rules, the question and the record are those of a call.
+
+        Args:
+            reason: says in a sentence what they are for, and is shown with the question.
+
+        Raises:
+            PermissionDeniedError: they are denied; a handler may catch it.
+        """
+
+    def report(
+        self,
+        message: str = "",
+        done: float | None = None,
+        total: float | None = None,
+        partial: object = None,
+    ) -> None:
+        """Say how far the call is, as often as it suits and from any thread; what is left out stays as it was said.
+
+        Args:
+            message: a sentence.
+            done, total: in whatever is counted.
+            partial: the result so far: where the call is interrupted, takes too long or fails, the last one is kept as
+                its result, and marked as partial.
+        """
+
+    def came_from(self, origin: str) -> None:
+        """Report where a stranger's text in the result, or in its error, comes from (a URL, a server's name).
+
+        It is for tools with `untrusted_output`, which are named by their action otherwise.
+        """
+
+    def advise(self, advice: str) -> None:
+        """Tell the person what to do about the result, a line to type or a program to install; no model reads it."""
+
+    def quotes(self) -> bool:
+        """Return whether the caller's own words hold such a line, so that one in the result may be theirs."""
+
+    def origins(self) -> tuple[str, ...]:
+        """Return where texts of others came from that the model has read in this conversation."""
+
+    def whose(self, *paths: str, folder: bool = False) -> str | None:
+        """Return why a file of the workspace may not be the person's own, in a few words; None where it is.
+
+        Args:
+            paths: of many, the first that may not be is told.
+            folder: the files below a folder count.
+        """
+
+    def reversible(self, reversal: Reversal) -> None:
+        """Keep the way back from what the call did to the notebook, for `%reyn undo`."""
+
+    async def invoke(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, actor: InnerActor = "workflow"
+    ) -> Any:
+        """Call another action by its qualified name and wait for its value, as Python has it.
+
+        The call asks for itself, stands in an inner run under this one, and ends with it.
+
+        Raises:
+            ActionError: it failed, with the action's own words and code.
+            PermissionDeniedError: it was denied. A handler may catch both.
+        """
+
+    async def judge_again(
+        self, name: str, arguments: Mapping[str, Any], *, effects: Collection[Effect] = ()
+    ) -> FileDecision:
+        """Return whether what an earlier call of another action gave may be given again, by the rules of now.
+
+        Nothing runs and nobody is asked. It is "ask" where the call only reads, and needs consent by now.
+
+        Args:
+            effects: those that the call has besides what its action names before it runs.
+        """
+
+    async def effects_of(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect, ...] | None:
+        """Return the effects that a call of another action would have; None if they cannot be known. Nothing runs."""
 
     def without_advice(self, said: str) -> str:
         """Return words of ours as the result holds them: for a model without what a person types, which `advise` gets.
@@ -364,9 +325,3 @@ class ToolContext:
             return said
         self.advise(typed)
         return told
-
-    @cached_property
-    def workspace(self) -> Workspace:
-        """The workspace as this call may see it: handlers open files here, and nowhere else."""
-        workspace = self.services.workspace
-        return workspace if self.file_verdict is None else workspace.judged(self.file_verdict)

@@ -20,11 +20,11 @@ from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
-from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.runtime.call.call_plan import closing_plan, make_plan
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.benchmarks import sql
 from tests.benchmarks.frames import table
+from tests.support.plain_context import PlainContext
 
 CALLS = 50
 ROUNDS = 12
@@ -104,16 +104,12 @@ def ungated(root: Path) -> float:
 
     name = ActionName.parse("file__read")
 
-    def ignore(report: object) -> None:
-        pass
-
     async def read_all() -> None:
         for number in range(CALLS):
             args = {"path": f"small/{number}.txt"}
-            context = ToolContext(services, name, "model", "run", "head", ignore, ignore)
-            held = await with_plan(tool, args, context)
-            await tool.handler(args, held)
-            close_plan(held)
+            context = PlainContext(services, name)
+            with closing_plan(await make_plan(tool, args, context)) as context.plan:
+                await tool.handler(args, context)
 
     return _median(lambda: asyncio.run(read_all())) / CALLS
 

@@ -14,9 +14,10 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
-from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source, ToolContext
+from reyn_jupyter.runtime.call.call_plan import closing_plan, make_plan
+from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source
 from reyn_jupyter.support.secrets import Redactor
+from tests.support.plain_context import PlainContext
 
 T = TypeVar("T")
 
@@ -61,24 +62,15 @@ class Actions:
             if operation.entry == parsed.entry
         )
 
-    def context(self, name: str) -> ToolContext:
-        return ToolContext(
-            services=self.services,
-            name=ActionName.parse(name),
-            actor=self.actor,
-            run_id="run-1",
-            variables="head",
-            changed=self.changes.append,
-            used=self.sources.append,
-        )
+    def context(self, name: str) -> PlainContext:
+        parsed = ActionName.parse(name)
+        return PlainContext(self.services, parsed, self.actor, changes=self.changes, sources=self.sources)
 
     async def call(self, action: str, **args: Any) -> Any:
         tool = self.operation(action).tool
-        context = await with_plan(tool, args, self.context(action))
-        try:
+        context = self.context(action)
+        with closing_plan(await make_plan(tool, args, context)) as context.plan:
             return await tool.handler(args, context)
-        finally:
-            close_plan(context)
 
     def effects(self, action: str, **args: Any) -> tuple[Effect, ...]:
         tool = self.operation(action).tool
@@ -92,7 +84,7 @@ class Actions:
 
     @staticmethod
     @contextmanager
-    def _planned(tool: Tool, args: Any, context: ToolContext) -> Iterator[ToolContext]:
+    def _planned(tool: Tool, args: Any, context: PlainContext) -> Iterator[PlainContext]:
         with ExitStack() as held:
             plan = None if tool.plan is None else tool.plan(args, context)
             if (close := getattr(plan, "close", None)) is not None:

@@ -14,12 +14,13 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
+from reyn_jupyter.runtime.call.call_plan import closing_plan, make_plan
 from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
-from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
+from reyn_jupyter.runtime.services import Actor, Services, Source, VariablesPolicy
 from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
+from tests.support.plain_context import PlainContext
 
 T = TypeVar("T")
 SECRET = "correct-horse-battery"
@@ -95,12 +96,9 @@ class Caller:
             raise InvalidArgumentsError(prepared.invalid)
         context = self.context(entry)
         target_args = target(await open_references(schema, prepared.args, context))
-        context = await with_plan(tool, target_args, context)
-        try:
+        with closing_plan(await make_plan(tool, target_args, context)) as context.plan:
             tool.effects(target_args, context)
             return await tool.handler(target_args, context)
-        finally:
-            close_plan(context)
 
     def effects(self, entry: str, **args: Any) -> tuple[Effect, ...]:
         """Return the effects that a call names of arguments without references."""
@@ -109,16 +107,9 @@ class Caller:
         plan = None if tool.plan is None else tool.plan(args, context)
         return tuple(tool.effects(args, replace(context, plan=plan)))
 
-    def context(self, entry: str) -> ToolContext:
-        return ToolContext(
-            services=self.services,
-            name=ActionName(self.category.name, entry),
-            actor=self.actor,
-            run_id="run-1",
-            variables=self.variables,
-            changed=lambda change: None,
-            used=self.used.append,
-        )
+    def context(self, entry: str) -> PlainContext:
+        name = ActionName(self.category.name, entry)
+        return PlainContext(self.services, name, self.actor, variables=self.variables, sources=self.used)
 
     def under(self, **changes: Any) -> Caller:
         """The same notebook for another caller or policy."""

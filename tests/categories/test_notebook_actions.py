@@ -318,11 +318,10 @@ def test_no_tag_ever_gets_into_a_proposed_text(text: str) -> None:
 
 
 def reversal(held: Book, **args: Any) -> Reversal:
-    kept: list[Reversal] = []
     tool = next(each.tool for each in held.caller.category.operations if each.entry == "propose_cell")
-    context = replace(held.caller.context("propose_cell"), reversible=kept.append)
+    context = held.caller.context("propose_cell")
     asyncio.run(tool.handler(args, context))  # type: ignore[arg-type]
-    return kept[0]
+    return context.reversals[0]
 
 
 def seen(held: Book, **changes: Any) -> None:

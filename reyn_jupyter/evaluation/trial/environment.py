@@ -29,6 +29,7 @@ from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.call import Call
 from reyn_jupyter.runtime.call.invoke import Invoker
 from reyn_jupyter.runtime.call.session_secrets import SessionSecrets
 from reyn_jupyter.runtime.call.wrappers import Wrappers
@@ -39,7 +40,7 @@ from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import Run, new_run_id
-from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.support.files.scratch import Scratch, remove
@@ -251,17 +252,15 @@ class TrialEnvironment:
         """
         await self.parts.search.build(await self.parts.catalog.refresh())
 
-    async def _enter(
-        self, action: Action, tool: Tool, context: ToolContext, run: Run
-    ) -> tuple[Tool, ToolContext]:
-        planned = self._planned.pop(str(action.name), None)
+    async def _enter(self, call: Call) -> tuple[Tool, Services] | None:
+        planned = self._planned.pop(call.title, None)
         if planned is not None:
             raise ActionError(planned)
-        if self.private is None and _may_write(action, tool):
-            await self._move(run)
+        if self.private is None and _may_write(call.action, call.tool):
+            await self._move(call.run)
         if self.private is None:
-            return tool, context
-        return run.snapshot.tools[tool.name], replace(context, services=self.parts.services)
+            return None
+        return call.run.snapshot.tools[call.tool.name], self.parts.services
 
     async def _move(self, run: Run) -> None:
         """Go on in a private copy of the template."""

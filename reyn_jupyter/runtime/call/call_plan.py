@@ -6,30 +6,38 @@ Invariant: effects, preview and handler of a call see the same plan, which ends 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from reyn_jupyter.catalog.action import Arguments, Tool
 from reyn_jupyter.runtime.services import ToolContext
 
 
-async def with_plan(tool: Tool, args: Arguments, context: ToolContext) -> ToolContext:
-    """Return the context with the plan of a call in it, which `close_plan` ends.
+async def make_plan(tool: Tool, args: Arguments, context: ToolContext) -> object:
+    """Return the plan of a call, which `closing_plan` ends; None where its tool plans nothing.
 
     Raises:
         ActionError: whatever the tool refuses, see `Tool.plan`.
     """
     if tool.plan is None:
-        plan: object = None
-    elif tool.plan_is_slow:
-        plan = await _in_thread(tool, args, context)
-    else:
-        plan = tool.plan(args, context)
-    return context if plan is context.plan else replace(context, plan=plan)
+        return None
+    return await _in_thread(tool, args, context) if tool.plan_is_slow else tool.plan(args, context)
 
 
-def close_plan(context: ToolContext) -> None:
-    """End the plan of a call."""
-    _close(context.plan)
+@contextmanager
+def closing_plan(plan: object) -> Iterator[object]:
+    """End a plan with the block."""
+    try:
+        yield plan
+    finally:
+        close_plan(plan)
+
+
+def close_plan(plan: object) -> None:
+    """End a plan."""
+    close = getattr(plan, "close", None)
+    if close is not None:
+        close()
 
 
 async def _in_thread(tool: Tool, args: Arguments, context: ToolContext) -> object:
@@ -45,10 +53,4 @@ async def _in_thread(tool: Tool, args: Arguments, context: ToolContext) -> objec
 
 def _close_late(making: asyncio.Future[object]) -> None:
     if not making.cancelled() and making.exception() is None:
-        _close(making.result())
-
-
-def _close(plan: object) -> None:
-    close = getattr(plan, "close", None)
-    if close is not None:
-        close()
+        close_plan(making.result())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
+from reyn_jupyter.runtime.call.call import Call
 from reyn_jupyter.runtime.deadline import GRACE
 from reyn_jupyter.runtime.questions.person_wait import PersonWait
 from reyn_jupyter.runtime.record.events import (
@@ -102,47 +103,23 @@ class InnerCalls:
     """What one call calls; its inner run is opened with the first of them.
 
     Args:
+        call: the outer call, whose result may carry what the results of its calls do.
         make: makes a call, through the invoker.
         judge: judges an earlier one there.
         effects: Returns the effects of one there.
         runs: keeps the record.
-        run, call, action, arguments: those of the outer call.
-        lends: the places for calls at once that the outer call holds, and the keys under which it lends them.
-        mark: tells the outer call from all others.
-        used: hears whose content came with the results, since the outer call's result may carry it.
-        came_from: hears where strangers' texts in the results come from, for the same reason.
-        advise: hears what the person can do about the results, which a model is not told.
     """
 
     def __init__(
-        self,
-        make: CallWithin,
-        judge: JudgeWithin,
-        effects: EffectsWithin,
-        runs: RunStore,
-        run: Run,
-        call: str,
-        action: str,
-        arguments: Arguments,
-        lends: Mapping[Hashable, Hashable],
-        mark: object,
-        used: Callable[[Source], None],
-        came_from: Callable[[str], None],
-        advise: Callable[[str], None],
+        self, call: Call, make: CallWithin, judge: JudgeWithin, effects: EffectsWithin, runs: RunStore
     ) -> None:
+        self._outer = call
+        self._run = call.run
+        self._action = call.title
         self._make = make
         self._judge = judge
         self._effects = effects
         self._runs = runs
-        self._run = run
-        self._call = call
-        self._action = action
-        self._arguments = arguments
-        self._lends = lends
-        self._mark = mark
-        self._used = used
-        self._came_from = came_from
-        self._advise = advise
         self._inner: Run | None = None
         self._steps = 0
         self._tasks: set[asyncio.Task[Outcome]] = set()
@@ -166,12 +143,12 @@ class InnerCalls:
         task.add_done_callback(self._tasks.discard)
         outcome = await task
         for source in outcome.sources:
-            self._used(Source(**source))
+            self._outer.used(Source(**source))
         for origin in outcome.origins:
-            self._came_from(origin)
+            self._outer.came_from(origin)
         if outcome.ok:
             if outcome.advice:
-                self._advise(outcome.advice)
+                self._outer.advise(outcome.advice)
             return outcome.value
         said = outcome.payload if isinstance(outcome.payload, dict) else {}
         # The person may read the outer call's error, and a model is told no advice of it either.
@@ -235,10 +212,10 @@ class InnerCalls:
                 code="call_too_deep",
             )
         outer, run = self._run, new_run_id()
-        outer.log.append(InnerRunOpened(call=self._call, at=time.time(), run=run))
+        outer.log.append(InnerRunOpened(call=self._outer.id, at=time.time(), run=run))
         outermost = outer.outermost
         log = self._runs.open_inner(run, outermost.id, outermost.log)
-        key = call_key(self._action, self._arguments)
+        key = call_key(self._action, self._outer.given)
         return replace(
             outer,
             id=run,
@@ -248,7 +225,7 @@ class InnerCalls:
             started=time.time(),
             clock=time.perf_counter(),
             waits=PersonWait(),
-            caller=Caller(outer, self._call, self._action, key, self._lends, self._mark),
+            caller=Caller(outer, self._outer.id, self._action, key, self._outer.lends, self._outer),
         )
 
     def _begin_record(self, inner: Run) -> None:
@@ -263,7 +240,7 @@ class InnerCalls:
                 session=began.session,
                 prompt=f"called by {self._action}",
                 catalog=outer.snapshot.hash,
-                parent=ParentCall(outer.id, self._call),
+                parent=ParentCall(outer.id, self._outer.id),
                 versions=began.versions,
             )
         )

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -31,14 +31,15 @@ from reyn_jupyter.guard.workspace import FileDecision, WorkspaceError
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import DENIED, ActionError, CallTimeoutError, text_of
+from reyn_jupyter.runtime.call.call import Call
 from reyn_jupyter.runtime.call.call_places import CallPlaces
-from reyn_jupyter.runtime.call.call_plan import close_plan, with_plan
+from reyn_jupyter.runtime.call.call_plan import closing_plan, make_plan
 from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
-from reyn_jupyter.runtime.call.origins import origin_line, whose
+from reyn_jupyter.runtime.call.origins import origin_line
 from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, parted_answer, written
-from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
+from reyn_jupyter.runtime.call.permission_gate import PermissionGate, Remember
 from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.call.running_call import RunningCall
 from reyn_jupyter.runtime.deadline import deadlines_paused
@@ -48,19 +49,17 @@ from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
     BlobStored,
-    FileChanging,
     Flag,
     Problem,
 )
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.run import Outcome, Run
-from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
-from reyn_jupyter.support.text import tells_to_type
+from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
-# What runs in place of a tool, and where: an evaluation gives a call that changes something its own copy of the
-# workspace. What it raises is the call's own failure.
-Enter = Callable[[Action, Tool, ToolContext, Run], Awaitable[tuple[Tool, ToolContext]]]
+# What runs in place of a call's tool, and with which services; None where the call runs as it is. An evaluation gives a
+# call that changes something its own copy of the workspace. What it raises is the call's own failure.
+Enter = Callable[[Call], Awaitable[tuple[Tool, Services] | None]]
 
 
 # Values that live as long as one call are no frozen dataclasses: making one of those takes ten times as long.
@@ -365,170 +364,119 @@ class Invoker:
         self, resolved: ActionResolved, action: Action, args: dict[str, Any], run: Run
     ) -> Outcome:
         began = time.perf_counter()
-        call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
-        reports, tool = Reports(given=[call.name, call.args]), run.snapshot.tools[action.target_tool_name]
-        progress = CallProgress(call.id, run.log, self._services.redactor)
-        context = self._context(call.id, action, run, reports, progress)
+        asked = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
+        call = self._call(resolved.call, resolved.step, action, args, run)
         task = _task()
         try:
             try:
                 try:
-                    call, resolved = await self._completed(call, resolved, tool, context)
+                    resolved = await self._completed(call, resolved)
                 finally:
                     run.log.append(resolved)
-                outcome = await self._run(call, action, resolved.inner, context, run, reports, progress)
+                outcome = await self._run(call, resolved.inner)
             except BaseException as error:
-                progress.end()
-                reports.partial = progress.partial
+                call.progress.end()
+                call.reports.partial = call.progress.partial
                 if _ends(error, task):
                     raise
                 outcome = self._kept(
-                    call.id, run, await self._outcomes.failure(call.name, error, run, reports, tool)
+                    call, await self._outcomes.failure(call.title, error, run, call.reports, call.tool)
                 )
         except BaseException as error:
-            outcome = await self._interrupted(call, run, reports, error)
-            self._finish(call, run, outcome, began)
+            self._finish(asked, run, await self._interrupted(call, error), began)
             raise
-        progress.end()
-        return self._finish(call, run, outcome, began)
+        call.progress.end()
+        return self._finish(asked, run, outcome, began)
 
-    async def _completed(
-        self, call: ActionCall, resolved: ActionResolved, tool: Tool, context: ToolContext
-    ) -> tuple[ActionCall, ActionResolved]:
-        """Return a person's call, and its event, with what the action fills in; any other call as it is."""
-        if tool.complete is None or context.actor != "person":
-            return call, resolved
-        args = await tool.complete(call.args, context)
-        if args == call.args:
-            return call, resolved
+    def _call(
+        self, call_id: str, step: int, action: Action, args: Arguments, run: Run, log: RunLog | None = None
+    ) -> Call:
+        progress = CallProgress(call_id, run.log if log is None else log, self._services.redactor)
+        readable = partial(self._gate.may_read, run=run)
+        return Call(self._services, run, call_id, step, action, args, progress, readable)
+
+    async def _completed(self, call: Call, resolved: ActionResolved) -> ActionResolved:
+        """Let the action fill in a person's call; return its event with what was filled in."""
+        if call.tool.complete is None or call.actor != "person":
+            return resolved
+        args = await call.tool.complete(call.given, call)
+        if args == call.given:
+            return resolved
+        call.given = args
         redactor = self._services.redactor
         inner = redactor.value(args)
         redactions = () if inner is args else redactor.redactions(args)
-        return replace(call, args=args), replace(resolved, inner=inner, redactions=redactions)
+        return replace(resolved, inner=inner, redactions=redactions)
 
-    def _context(
-        self, call: str, action: Action, run: Run, reports: Reports, progress: CallProgress
-    ) -> ToolContext:
-        """Return the surroundings of a call, as they are until it is allowed."""
-        return ToolContext(
-            self._services,
-            action.name,
-            run.actor,
-            run.id,
-            run.variables,
-            reports.changes.append,
-            reports.sources.append,
-            lambda change: self._changing(call, change, run),
-            may_read=lambda path: self._gate.may_read(path, run),
-            report=progress.report,
-            came_from=reports.origins.append,
-            advise=reports.advice.append,
-            quotes=lambda: tells_to_type(reports.given),
-            origins=lambda: tuple(run.outermost.origins),
-            whose=lambda *paths, folder=False: whose(paths, run, self._services.trust, folder=folder),
-            reversible=lambda reversal: self._services.reversals.keep(run.id, call, reversal),
-        )
-
-    async def _interrupted(
-        self, call: ActionCall, run: Run, reports: Reports, error: BaseException
-    ) -> Outcome:
+    async def _interrupted(self, call: Call, error: BaseException) -> Outcome:
         """Return the outcome of a call that was interrupted; a second interrupt does without its result so far."""
-        if reports.partial is not None and isinstance(error, asyncio.CancelledError):
+        if call.reports.partial is not None and isinstance(error, asyncio.CancelledError):
             with suppress(asyncio.CancelledError):
-                return self._kept(call.id, run, await self._outcomes.cut_short(call.name, run, reports))
-        return self._outcomes.interrupted(call.name, run, reports)
+                return self._kept(call, await self._outcomes.cut_short(call.title, call.run, call.reports))
+        return self._outcomes.interrupted(call.title, call.run, call.reports)
 
-    async def _run(
-        self,
-        call: ActionCall,
-        action: Action,
-        recorded_args: Any,
-        context: ToolContext,
-        run: Run,
-        reports: Reports,
-        progress: CallProgress,
-    ) -> Outcome:
-        check_circle(run, action.name.text, call.args)
-        judged = await self._judged(call, action, context, run)
-        context = await with_plan(judged.tool, judged.arguments, context)
-        try:
-            return await self._allowed(judged, recorded_args, context, run, reports, progress)
-        finally:
-            close_plan(context)
+    async def _run(self, call: Call, recorded_args: Any) -> Outcome:
+        check_circle(call.run, call.title, call.given)
+        await self._judged(call)
+        with closing_plan(await make_plan(call.tool, call.arguments, call)) as call.plan:
+            return await self._allowed(call, recorded_args)
 
-    async def _judged(self, call: ActionCall, action: Action, context: ToolContext, run: Run) -> JudgedCall:
-        """Return a call as the gate sees it, with its references opened."""
-        called = called_action(run.snapshot, action, call.args)
-        opened = await self._opened(action, called, call.args, context, run)
-        tool, target_args = bind(run.snapshot, action, opened)
+    async def _judged(self, call: Call) -> None:
+        """Open the references of a call, and find what the gate judges it by."""
+        run, action = call.run, call.action
+        called = called_action(run.snapshot, action, call.given)
+        opened = await self._opened(action, called, call.given, call, run)
+        call.tool, call.arguments = bind(run.snapshot, action, opened)
         # What a person consents to: of a call by name, the description and schema of the one that is called.
-        described = action if called is None else called[0]
-        return JudgedCall(
-            call.id,
-            call.step,
-            action,
-            described,
-            call.args,
-            tool,
-            target_args,
-            purity_of_call(run.snapshot, action, target_args),
-            _judged_name(action, described, run.snapshot),
-            _restricting_names(action, described, run.snapshot),
-        )
+        call.described = action if called is None else called[0]
+        call.purity = purity_of_call(run.snapshot, action, call.arguments)
+        call.judged_name = _judged_name(action, call.described, run.snapshot)
+        call.restricting_names = _restricting_names(action, call.described, run.snapshot)
 
     async def _judge_again(
         self, name: str, args: Mapping[str, Any], effects: Sequence[Effect], run: Run
     ) -> FileDecision:
         """Return the rules' word on the result of an earlier call, see `ToolContext.judge_again`; no word is a no."""
         try:
-            found = await self._unrun(name, args, run)
-            if found is None:
+            call = await self._unrun(name, args, run)
+            if call is None:
                 return "deny"
-            judged, context = found
             try:
-                context = await with_plan(judged.tool, judged.arguments, context)
+                plan = await make_plan(call.tool, call.arguments, call)
             except ActionError as error:
                 if error.code == DENIED:
                     return "deny"
                 # What it was about may be gone since, by the call itself perhaps; what it named is known.
-                texts = (each for each in judged.arguments.values() if isinstance(each, str))
-                effects = (*effects, *(Effect(EffectKind.READ, each) for each in texts))
-                return self._gate.judge_again(judged, effects, run)
-            try:
-                own = judged.tool.effects(judged.arguments, context)
-                return self._gate.judge_again(judged, (*own, *effects), run)
-            finally:
-                close_plan(context)
+                texts = (each for each in call.arguments.values() if isinstance(each, str))
+                return self._gate.judge_again(
+                    call, (*effects, *(Effect(EffectKind.READ, each) for each in texts))
+                )
+            with closing_plan(plan) as call.plan:
+                own = call.tool.effects(call.arguments, call)
+                return self._gate.judge_again(call, (*own, *effects))
         except Exception:  # noqa: BLE001 - a category's own code; what cannot be judged is not given
             return "deny"
 
     async def _effects_of(self, name: str, args: Mapping[str, Any], run: Run) -> tuple[Effect, ...] | None:
         """Return the effects of a call that does not run, see `ToolContext.effects_of`."""
         try:
-            found = await self._unrun(name, args, run)
-            if found is None:
+            call = await self._unrun(name, args, run)
+            if call is None:
                 return None
-            judged, context = found
-            context = await with_plan(judged.tool, judged.arguments, context)
-            try:
-                return tuple(judged.tool.effects(judged.arguments, context))
-            finally:
-                close_plan(context)
+            with closing_plan(await make_plan(call.tool, call.arguments, call)) as call.plan:
+                return tuple(call.tool.effects(call.arguments, call))
         except Exception:  # noqa: BLE001 - a category's own code; then the effects are not known
             return None
 
-    async def _unrun(
-        self, name: str, args: Mapping[str, Any], run: Run
-    ) -> tuple[JudgedCall, ToolContext] | None:
-        """Return a call that does not run, with its context, or None if its arguments do not fit."""
+    async def _unrun(self, name: str, args: Mapping[str, Any], run: Run) -> Call | None:
+        """Return a call that does not run, or None if its arguments do not fit."""
         action = find(run.snapshot, name)
         prepared = prepare_call(run.snapshot, action, args, forgive=run.settings.router.forgive).prepared
         if prepared.invalid:
             return None
-        call = ActionCall("", action.name.text, prepared.args)
-        progress = CallProgress("", RunLog(None), self._services.redactor)
-        context = self._context("", action, run, Reports(given=call.args), progress)
-        return await self._judged(call, action, context, run), context
+        call = self._call("", 0, action, prepared.args, run, RunLog(None))
+        await self._judged(call)
+        return call
 
     def _check_workspace(self) -> None:
         """Check that the workspace is the folder that was judged, however long a question was open."""
@@ -538,76 +486,41 @@ class Invoker:
             hint = "Nothing was run. Put the folder back, or begin a new session in the new one."
             raise ActionError(f"{error}.", hint) from error
 
-    async def _allowed(
-        self,
-        judged: JudgedCall,
-        recorded_args: Any,
-        context: ToolContext,
-        run: Run,
-        reports: Reports,
-        progress: CallProgress,
-    ) -> Outcome:
+    async def _allowed(self, call: Call, recorded_args: Any) -> Outcome:
         """Run a call that is planned, if the rules or the person allow it, or answer it from the record."""
-        name, tool = judged.name, judged.tool
-        effects = tuple(tool.effects(judged.arguments, context))
-        verdict, of_files = self._gate.judge(judged, effects, run)
-        if of_files is not None:
-            context = replace(context, file_verdict=of_files)
+        run = call.run
+        call.effects = effects = tuple(call.tool.effects(call.arguments, call))
+        verdict, rules = self._gate.judge(call, effects)
+        call.judge_files(rules)
         replays = run.recorded
-        if replays is not None and not replays.runs_again(judged.step, judged.purity.repeatable):
-            if self._gate.may_be_recorded(judged, effects, verdict, run):
-                before = replays.take(name, recorded_args)
+        if replays is not None and not replays.runs_again(call.step, call.purity.repeatable):
+            if self._gate.may_be_recorded(call, effects, verdict):
+                before = replays.take(call.title, recorded_args)
                 if before is not None:
                     return before
-            verdict = self._gate.judge_unrecorded(judged, effects, run)
+            verdict = self._gate.judge_unrecorded(call, effects)
         with deadlines_paused():
-            verdict = await self._gate.settle(verdict, judged, effects, context, run)
+            verdict = await self._gate.settle(verdict, call, effects)
         if verdict.decision != "allow":
-            return self._outcomes.denied(name, run, effects, verdict)
+            return self._outcomes.denied(call.title, run, effects, verdict)
         if effects:
             self._check_workspace()
         run.budget.check()
-        if self._enter is None:
-            return await self._handled(judged, effects, context, run, reports, progress)
-        tool, entered = await self._enter(judged.action, tool, context, run)
-        if tool is judged.tool and entered is context:
-            return await self._handled(judged, effects, context, run, reports, progress)
+        entered = None if self._enter is None else await self._enter(call)
+        if entered is None:
+            return await self._handled(call)
         # It is another world, in which another plan holds.
-        entered = await with_plan(tool, judged.arguments, entered)
-        try:
-            return await self._handled(replace(judged, tool=tool), effects, entered, run, reports, progress)
-        finally:
-            close_plan(entered)
+        call.enter(*entered)
+        with closing_plan(await make_plan(call.tool, call.arguments, call)) as call.plan:
+            return await self._handled(call)
 
-    async def _handled(
-        self,
-        judged: JudgedCall,
-        effects: tuple[Effect, ...],
-        context: ToolContext,
-        run: Run,
-        reports: Reports,
-        progress: CallProgress,
-    ) -> Outcome:
+    async def _handled(self, call: Call) -> Outcome:
         """Run the handler of a call that is allowed."""
-        running = RunningCall(self._gate, self._places, progress, judged, effects, run)
-        within = InnerCalls(
-            self._call_within,
-            self._judge_again,
-            self._effects_of,
-            self._runs,
-            run,
-            judged.id,
-            judged.name,
-            judged.given,
-            running.lends,
-            running.mark,
-            context.used,
-            context.came_from,
-            context.advise,
+        inner = InnerCalls(call, self._call_within, self._judge_again, self._effects_of, self._runs)
+        value = await RunningCall(self._gate, self._places, call, inner).value()
+        return self._kept(
+            call, await self._outcomes.value(call.title, call.tool, value, call.run, call.reports)
         )
-        value = await running.value(context, within)
-        outcome = await self._outcomes.value(judged.name, judged.tool, value, run, reports)
-        return self._kept(judged.id, run, outcome)
 
     @staticmethod
     async def _opened(
@@ -629,17 +542,13 @@ class Invoker:
         inner = await opening(target.input_schema, held, context)
         return {name: inner if name == place else opened[name] for name in args}
 
-    def _changing(self, call: str, change: FileChange, run: Run) -> None:
-        said = self._services.redactor.value(asdict(change))
-        run.log.append(FileChanging(call=call, at=time.time(), **said))
-
     @staticmethod
-    def _kept(call: str, run: Run, outcome: Outcome) -> Outcome:
+    def _kept(call: Call, outcome: Outcome) -> Outcome:
         """Record that a result was stored, if it was."""
         if outcome.blob is not None:
-            run.log.append(
+            call.run.log.append(
                 BlobStored(
-                    call=call,
+                    call=call.id,
                     at=time.time(),
                     blob=outcome.blob,
                     content_kind=outcome.content_kind,

@@ -8,64 +8,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from reyn_jupyter.catalog.action import Action, Arguments, Purity, Tool
+from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.catalog.action_face import ActionFace
 from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import READING, Actor, PermissionVerdict, Policy, suggest_patterns
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.guard.workspace import FileDecision
+from reyn_jupyter.runtime.call.call import Call, FileRules
 from reyn_jupyter.runtime.large_values import is_large
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.questions.question_detail import question_detail
 from reyn_jupyter.runtime.questions.question_queue import QuestionQueue
 from reyn_jupyter.runtime.record.events import ConsentAsked, PermissionDecided
 from reyn_jupyter.runtime.run import Run
-from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.support.text import clip_middle
 
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
 
-# The rules' word on a file, by its path.
-FileRules = Callable[[str], FileDecision]
-
 # Keeps patterns, bound to what an action says of itself where it is somebody else's; raises StateError when it cannot.
 Remember = Callable[[Sequence[str], ActionFace | None], None]
-
-
-@dataclass(slots=True)  # not frozen, like all that is made for one call
-class JudgedCall:
-    """A call as the gate sees it.
-
-    Attributes:
-        id: the call's id.
-        step: the step of the run that asked for the call.
-        action: what is invoked.
-        described: the action whose description and schema stand for what happens: the one called by name, if any.
-        given: the arguments as they came, before references were opened.
-        tool, arguments: what runs; the arguments as the handler gets them.
-        purity: of this very call.
-        restricting_names: actions whose rules restrict it too.
-        judged_name: the action whose rules and approvals hold; another one where an entry can be called by name.
-    """
-
-    id: str
-    step: int
-    action: Action
-    described: Action
-    given: Arguments
-    tool: Tool
-    arguments: Arguments
-    purity: Purity
-    judged_name: str
-    restricting_names: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return self.action.name.text
 
 
 def _judged_actor(run: Run) -> Actor:
@@ -93,19 +57,17 @@ class PermissionGate:
         self._remember = remember
         self._questions = QuestionQueue()
 
-    def judge(
-        self, call: JudgedCall, effects: Sequence[Effect], run: Run
-    ) -> tuple[PermissionVerdict, FileRules | None]:
+    def judge(self, call: Call, effects: Sequence[Effect]) -> tuple[PermissionVerdict, FileRules | None]:
         """Return the verdict of the rules alone, without asking the person, and their word on files, if any.
 
         That is on each file that the call opens once it is allowed; see `Policy.of_files`.
         """
-        policy = self._policy(run.settings)
-        return self._judged(policy, call, effects, run), self._of_files(policy, call, effects, run)
+        policy = self._policy(call.run.settings)
+        return self._judged(policy, call, effects), self._of_files(policy, call, effects)
 
     @staticmethod
-    def _judged(policy: Policy, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
-        actor, face = _judged_actor(run), call.described.face
+    def _judged(policy: Policy, call: Call, effects: Sequence[Effect]) -> PermissionVerdict:
+        actor, face = _judged_actor(call.run), call.described.face
         # What a rule restricts under the name of what is called is restricted, whatever the call goes through.
         others = [
             name for name in call.restricting_names if name != call.judged_name and policy.has_restrictions
@@ -115,13 +77,15 @@ class PermissionGate:
             if denied.decision == "deny":
                 return denied
         verdict = policy.decide(
-            call.judged_name, call.purity, effects, actor, run.approve, face, call.tool.unasked
+            call.judged_name, call.purity, effects, actor, call.run.approve, face, call.tool.unasked
         )
         if verdict.decision == "allow" and verdict.by not in ("person", "approve"):
-            found = (policy.decide(each, call.purity, effects, actor, run.approve, face) for each in others)
+            found = (
+                policy.decide(each, call.purity, effects, actor, call.run.approve, face) for each in others
+            )
             verdict = next((each for each in found if (each.decision, each.by) == ("ask", "policy")), verdict)
         # The model may have read a stranger's text, which may have asked for the call.
-        stricter, origins = run.settings.permissions.after_untrusted, run.outermost.origins
+        stricter, origins = call.run.settings.permissions.after_untrusted, call.run.outermost.origins
         if stricter is None or not origins or actor == "person" or verdict.decision in ("deny", stricter):
             return verdict
         if policy.reads_inside(call.judged_name, call.purity, effects):
@@ -129,45 +93,43 @@ class PermissionGate:
         why = f"the model has read text of others ({clip_middle(', '.join(origins), 200)})"
         return PermissionVerdict(stricter, "policy", f"{why}; permissions.after_untrusted: {stricter}")
 
-    def judge_unrecorded(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+    def judge_unrecorded(self, call: Call, effects: Sequence[Effect]) -> PermissionVerdict:
         """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
-        verdict = self._judged(self._policy(run.settings), call, effects, run)
+        verdict = self._judged(self._policy(call.run.settings), call, effects)
         repeatable = call.purity.repeatable
-        if run.recorded is None or run.recorded.runs_again(call.step, repeatable):
+        if call.run.recorded is None or call.run.recorded.runs_again(call.step, repeatable):
             return verdict
-        if verdict.decision != "allow" or repeatable or run.approve == "all":
+        if verdict.decision != "allow" or repeatable or call.run.approve == "all":
             return verdict
         why = "it is not in the replayed run"
-        return PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
+        return PermissionVerdict("deny" if call.run.approve == "read" else "ask", "replay", why)
 
-    def rules_of_files(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> FileRules | None:
+    def rules_of_files(self, call: Call, effects: Sequence[Effect]) -> FileRules | None:
         """Return the rules' word on files, see `judge`, with what the call was allowed in its middle."""
-        return self._of_files(self._policy(run.settings), call, effects, run)
+        return self._of_files(self._policy(call.run.settings), call, effects)
 
     @staticmethod
-    def _of_files(policy: Policy, call: JudgedCall, effects: Sequence[Effect], run: Run) -> FileRules | None:
-        actor, face = _judged_actor(run), call.described.face
-        return policy.of_files(call.judged_name, effects, actor, run.approve, face)
+    def _of_files(policy: Policy, call: Call, effects: Sequence[Effect]) -> FileRules | None:
+        actor, face = _judged_actor(call.run), call.described.face
+        return policy.of_files(call.judged_name, effects, actor, call.run.approve, face)
 
-    def may_be_recorded(
-        self, call: JudgedCall, effects: Sequence[Effect], verdict: PermissionVerdict, run: Run
-    ) -> bool:
+    def may_be_recorded(self, call: Call, effects: Sequence[Effect], verdict: PermissionVerdict) -> bool:
         """Return whether the record of an earlier run may answer a call: a rule of today may be newer than that run."""
-        return verdict.decision != "deny" and not self._policy(run.settings).denies_below(
+        return verdict.decision != "deny" and not self._policy(call.run.settings).denies_below(
             call.judged_name, effects
         )
 
-    def judge_again(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> FileDecision:
+    def judge_again(self, call: Call, effects: Sequence[Effect]) -> FileDecision:
         """Return whether the result of an earlier call may be given again; see `ToolContext.judge_again`.
 
         Nothing is done again, so that consent to what the call does is not asked for.
         """
-        policy = self._policy(run.settings)
+        policy = self._policy(call.run.settings)
         for name in dict.fromkeys((call.judged_name, *call.restricting_names)):
             denied = policy.decide(name, call.purity, effects, "person").decision == "deny"
             if denied or policy.denies_below(name, effects):
                 return "deny"
-        if call.purity.repeatable and self._judged(policy, call, effects, run).decision != "allow":
+        if call.purity.repeatable and self._judged(policy, call, effects).decision != "allow":
             return "ask"
         return "allow"
 
@@ -181,10 +143,8 @@ class PermissionGate:
     async def settle(
         self,
         verdict: PermissionVerdict,
-        call: JudgedCall,
+        call: Call,
         effects: Sequence[Effect],
-        context: ToolContext,
-        run: Run,
         reason: str | None = None,
     ) -> PermissionVerdict:
         """Return the final verdict, the person's where the rules ask, and record it.
@@ -193,15 +153,15 @@ class PermissionGate:
             reason: what a handler says of its question in the middle of a call; None before a call.
         """
         if verdict.decision == "ask":
-            verdict = await self._consent(verdict, call, effects, context, run, reason)
+            verdict = await self._consent(verdict, call, effects, reason)
         targets, pattern = tuple(map(str, effects)), verdict.pattern or None
         if targets or pattern:
-            targets, pattern = context.services.redactor.value((targets, pattern))
-        run.log.append(
+            targets, pattern = call.services.redactor.value((targets, pattern))
+        call.run.log.append(
             PermissionDecided(
                 call=call.id,
                 at=time.time(),
-                name=context.name.text,
+                name=call.title,
                 effects=targets,
                 decision="allowed" if verdict.decision == "allow" else "denied",
                 by=verdict.by,
@@ -213,65 +173,67 @@ class PermissionGate:
     async def _consent(
         self,
         verdict: PermissionVerdict,
-        call: JudgedCall,
+        call: Call,
         effects: Sequence[Effect],
-        context: ToolContext,
-        run: Run,
         reason: str | None,
     ) -> PermissionVerdict:
-        if not run.attended and run.ask is None:
+        if not call.run.attended and call.run.ask is None:
             return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
-        compose = partial(self._question, verdict, call, effects, context, run, reason)
+        compose = partial(self._question, verdict, call, effects, reason)
         # A tool's preview may read files, and a large text takes its time; other calls go on meanwhile.
         in_thread = reason is None and (call.tool.preview is not None or is_large(call.arguments))
         question = await asyncio.to_thread(compose) if in_thread else compose()
-        ask = run.ask or self._ask
+        ask = call.run.ask or self._ask
 
         def put() -> Awaitable[Answer]:
-            run.log.append(ConsentAsked(call=call.id, at=time.time(), name=context.name.text))
+            call.run.log.append(ConsentAsked(call=call.id, at=time.time(), name=call.title))
             return ask(question)
 
-        with run.waiting_for_person(call.id):
+        with call.run.waiting_for_person(call.id):
             given = await self._questions.answer(
                 # A prompt shows one question at a time; a page shows several, but those about the same in turn.
-                "prompt" if run.ask is None else (run.outermost.id, call.name, frozenset(effects)),
-                _shared_by(question, call, run),
+                "prompt" if call.run.ask is None else (call.run.outermost.id, call.title, frozenset(effects)),
+                _shared_by(question, call),
                 put,
-                lambda: self.judge_unrecorded(call, effects, run),
+                lambda: self.judge_unrecorded(call, effects),
             )
         if isinstance(given, PermissionVerdict):
             return given
-        return self._verdict(given, question, call, run)
+        return self._verdict(given, question, call)
 
     def _question(
         self,
         verdict: PermissionVerdict,
-        call: JudgedCall,
+        call: Call,
         effects: Sequence[Effect],
-        context: ToolContext,
-        run: Run,
         reason: str | None,
     ) -> Question:
-        redactor, face = context.services.redactor, call.described.face
+        redactor, face = call.services.redactor, call.described.face
         # What a tool previews is what it named before the call, not what it asks for in the middle of it.
-        preview = call.tool.preview(call.arguments, context) if call.tool.preview and reason is None else None
+        preview = call.tool.preview(call.arguments, call) if call.tool.preview and reason is None else None
         before = verdict.approved_face
         changes = () if before is None else face.changes_since(before)
         detail = question_detail(
-            effects, preview, call.arguments, redactor, reason, changes, tuple(run.outermost.origins)
+            effects, preview, call.arguments, redactor, reason, changes, tuple(call.run.outermost.origins)
         )
-        asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
-            call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face, call.tool.unasked
+        asked: Sequence[Effect | None] = self._policy(call.run.settings).asked_about(
+            call.judged_name,
+            call.purity,
+            effects,
+            _judged_actor(call.run),
+            call.run.approve,
+            face,
+            call.tool.unasked,
         )
         patterns = suggest_patterns(call.judged_name, asked or effects or (None,)) if call.tool.keeps else ()
-        callers = tuple(redactor.text(each.action) for each in run.callers)
-        outermost = run.outermost
-        return Question(redactor.text(call.name), detail, patterns, outermost.id, callers, outermost.client)
+        callers = tuple(redactor.text(each.action) for each in call.run.callers)
+        outermost = call.run.outermost
+        return Question(redactor.text(call.title), detail, patterns, outermost.id, callers, outermost.client)
 
-    def _verdict(self, answer: Answer, question: Question, call: JudgedCall, run: Run) -> PermissionVerdict:
+    def _verdict(self, answer: Answer, question: Question, call: Call) -> PermissionVerdict:
         if answer == "unanswered":
             return PermissionVerdict("deny", "nobody", "nobody answered in time")
-        if answer == "nobody" and not run.attended:
+        if answer == "nobody" and not call.run.attended:
             return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
         if answer == "nobody":
             return PermissionVerdict(
@@ -291,7 +253,7 @@ class PermissionGate:
         return PermissionVerdict("allow", "person", choice.reason, " ".join(question.patterns))
 
 
-def _shared_by(question: Question, call: JudgedCall, run: Run) -> Hashable | None:
+def _shared_by(question: Question, call: Call) -> Hashable | None:
     """Return what is equal for questions that one answer is enough for; None where each call needs its own.
 
     A call that changes something is allowed one at a time, even if another shows the same; and what a question cannot
@@ -299,5 +261,5 @@ def _shared_by(question: Question, call: JudgedCall, run: Run) -> Hashable | Non
     """
     if question.detail.withheld:
         return None
-    once = None if call.purity.repeatable else (run.id, call.id)
+    once = None if call.purity.repeatable else (call.run.id, call.id)
     return question.run, question.callers, once, question.text, question.patterns

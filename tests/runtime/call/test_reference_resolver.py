@@ -17,6 +17,7 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.call.reference_resolver import at_pointer, open_references
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
+from tests.support.plain_context import PlainContext
 
 ANY = {"x-reference": ["any"]}
 EVERYWHERE = {
@@ -63,9 +64,8 @@ def make_context(
         redactor=Redactor({}),
         main_thread=main_thread,
     )
-    return ToolContext(
-        services, ActionName("function", "f"), actor, "run", variables, lambda change: None, used.append
-    )
+    name = ActionName("function", "f")
+    return PlainContext(services, name, actor, variables=variables, sources=used)
 
 
 async def test_arguments_without_a_reference_come_back_as_they_are(context: ToolContext) -> None:
