@@ -67,9 +67,11 @@ class Restores(tuple[Restore, ...]):
 
     Attributes:
         linked: for each path that is left as it is, since a link stands there now, the reason as a clause.
+        back: the paths that are left as they are, since they are as they were before the changes.
     """
 
     linked: Mapping[str, str] = MappingProxyType({})
+    back: tuple[str, ...] = ()
 
 
 class UndoRefusedError(Exception):
@@ -119,8 +121,10 @@ def planned(
         if linked and not places:
             path, why = next(iter(linked.items()))
             raise UndoRefusedError(path, f"is not put back ({why})", advice="Remove the link first.")
-        restores = Restores(_restores([each for each in changes if each.path in places], places, judge))
-        restores.linked = linked
+        reached = [each for each in changes if each.path in places]
+        back = _back(reached, places)
+        restores = Restores(_restores([each for each in reached if each.path not in back], places, judge))
+        restores.linked, restores.back = linked, back
         yield restores
 
 
@@ -140,6 +144,18 @@ def _leads_to(workspace: Workspace, path: str, digest: str | None) -> bool:
         return digest is not None and _sha256(content(workspace, path)) == digest
     except UndoRefusedError:
         return False
+
+
+def _back(changes: Sequence[RecordedChange], places: dict[str, HeldPlace]) -> tuple[str, ...]:
+    """Return the paths whose files are not as the changes left them, but as they were before."""
+    before = {change.path: change.previous for change in reversed(changes)}
+    after = {change.path: change.sha256 for change in changes}
+    found = []
+    for path, previous in before.items():
+        now = _content(path, places[path])
+        if now == previous and _sha256(now) != after[path]:
+            found.append(path)
+    return tuple(found)
 
 
 def _restores(

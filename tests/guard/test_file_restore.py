@@ -90,6 +90,22 @@ def test_a_file_that_was_removed_or_came_back_since_stops_it_too(run):
         run.undo()
 
 
+def test_an_undo_that_was_killed_half_way_goes_on(run):
+    before = run.files()
+    run.change("kept.txt", b"first\n")
+    run.change("kept.txt", b"second\n")
+    run.change("old.txt", None)
+    run.change("new/made.txt", b"made\n")
+    with undo.planned(run.changes, run.workspace) as restores:
+        for restore in restores[:2]:  # what a killed process had put back: made.txt is gone, old.txt is there
+            undo.apply([restore])
+    with undo.planned(run.changes, run.workspace) as restores:
+        assert [restore.path for restore in restores] == ["kept.txt"]
+        assert set(restores.back) == {"old.txt", "new/made.txt"}
+        undo.apply(restores)
+    assert run.files() == before
+
+
 def test_the_persons_edit_in_the_middle_of_a_run_is_not_lost(run):
     run.change("kept.txt", b"one")
     (run.workspace.root / "kept.txt").write_bytes(b"by the person")

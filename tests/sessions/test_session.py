@@ -21,6 +21,7 @@ from reyn_jupyter.models import server_finder
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.displays.mime import mimebundle
 from reyn_jupyter.sessions.overviews import session_overview
+from reyn_jupyter.sessions.runs.undo import NothingToUndoError
 from tests.support.trusting import trust
 from tests.support.waiting import awaited
 
@@ -112,6 +113,26 @@ def test_undo_is_refused_with_the_difference_when_a_file_changed_since(
         session.undo()
     assert "by hand, later" in refused.value.diff  # type: ignore[attr-defined]
     assert (workspace / "notes.txt").read_text() == "by hand, later"
+
+
+def test_an_undo_that_was_killed_is_done_again_and_the_next_one_walks_back(workspace: Path) -> None:
+    def write(name: str) -> object:
+        return call("invoke_action", action_name="file__write", args={"path": name, "content": "x"})
+
+    before = (workspace / "notes.txt").read_text()
+    session = reyn.Session(workspace, model=ScriptedModel(write("notes.txt"), write("new.txt"), "done"))
+    session.invoke_action("file__write", {"path": "older.txt", "content": "x"})
+    trace = session.ask("go", approve="all")
+    (workspace / "new.txt").unlink()  # what an undo had done when its process was killed
+    card = session.undo()
+    assert (workspace / "notes.txt").read_text() == before
+    assert "1 file restored" in card.title and ("new.txt", "was as before already") in card.facts
+    with pytest.raises(NothingToUndoError, match="undone already"):
+        session.undo(trace.run)
+    (workspace / "older.txt").unlink()  # an undo that was killed before it was recorded
+    assert "0 files restored" in session.undo().title
+    with pytest.raises(NothingToUndoError, match="everything"):
+        session.undo()
 
 
 def test_undo_of_one_step_leaves_the_others(workspace: Path) -> None:

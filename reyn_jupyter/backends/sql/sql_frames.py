@@ -6,7 +6,7 @@ type's name. Every column has a distinct text name. A frame of the caller is nev
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({
     type(None), bool, int, float, str, bytes, bytearray, Decimal, date, datetime, time, timedelta, UUID,
 })  # fmt: skip
+# What a member of an enumeration, and others of a class of their own, are as values, without code of that class.
+_VALUES: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 _MOST_DIGITS = 38  # of DuckDB's DECIMAL
 _MOST_BITS = 10_000  # of a whole number; of many more Python writes no decimals
 _DEEPEST = 20  # levels of lists and dicts in a cell
@@ -312,6 +314,11 @@ def _of_cells(cells: list[Any], held: pd.Series[Any] | None = None) -> pd.Series
         return moments
     groups = ({date, datetime, pd.Timestamp}, {timedelta, pd.Timedelta}, {bytes, bytearray})
     alike = len(kinds) < 2 or any(kinds <= group for group in groups) or bool(kinds & {list, dict})
+    if kinds and kinds <= {date, datetime, pd.Timestamp, time}:
+        # DuckDB would take those without an offset for UTC.
+        alike = alike and len({_has_offset(cell) for cell in cells if cell is not None}) == 1
+        if alike and any(type(cell) is time and cell.tzinfo and not _has_offset(cell) for cell in cells):
+            cells = [None if cell is None else cell.replace(tzinfo=None) for cell in cells]
     if Decimal in kinds and kinds <= {int, Decimal}:
         decimals = [None if cell is None else Decimal(cell) for cell in cells]
         alike = (
@@ -330,6 +337,10 @@ def _is_nan(cell: Any) -> bool:
     if type(cell) is Decimal:
         return cell.is_nan()
     return type(cell) is float and cell != cell
+
+
+def _has_offset(cell: Any) -> bool:
+    return type(cell) is not date and cell.utcoffset() is not None
 
 
 def _text(cell: Any) -> str:
@@ -376,17 +387,10 @@ def _objects(cells: list[Any]) -> pd.Series[Any]:
 
 def _plain_cell(cell: Any, depth: int) -> Any:
     import numpy as np
-    import pandas as pd
 
     kind = type(cell)
     if kind in _PLAIN:
         return cell
-    if cell is pd.NaT or cell is pd.NA:
-        return None
-    if kind in (pd.Timestamp, pd.Timedelta):
-        return cell
-    if kind in (pd.Period, pd.Interval, complex):
-        return str(cell)
     if depth:
         if kind in (list, tuple, set, frozenset):
             return [_plain_cell(item, depth - 1) for item in cell]
@@ -396,7 +400,29 @@ def _plain_cell(cell: Any, depth: int) -> Any:
                 for name, item in zip(field_names(list(cell)), cell.values(), strict=True)
             }
         if kind is np.ndarray:
-            return _plain_cell(cell.tolist(), depth - 1)
+            moments = cell.dtype.kind in "mM" and cell.ndim
+            return _plain_cell(list(cell) if moments else cell.tolist(), depth - 1)
+    return _plain_value(cell)
+
+
+def _plain_value(cell: Any) -> Any:
+    """Return a value that holds no others as one of plain Python or pandas, without code of its class."""
+    import numpy as np
+    import pandas as pd
+
+    kind = type(cell)
+    if cell is pd.NaT or cell is pd.NA:
+        return None
+    if kind in (pd.Timestamp, pd.Timedelta):
+        return cell
+    if kind in (pd.Period, pd.Interval, complex):
+        return str(cell)
+    if kind in (np.datetime64, np.timedelta64):  # whose `item` is a bare number of nanoseconds
+        try:
+            return _plain_value(pd.Timestamp(cell) if kind is np.datetime64 else pd.Timedelta(cell))
+        except ValueError:
+            return str(cell)
     if kind in np.sctypeDict.values() and kind not in (np.void, np.object_):
         return _plain_cell(cell.item(), 0)
-    return f"<{type_name(cell)}>"
+    values = [value(cell) for base, value in _VALUES.items() if issubclass(kind, base)]
+    return values[0] if values else f"<{type_name(cell)}>"

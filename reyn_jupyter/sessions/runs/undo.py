@@ -97,23 +97,30 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         try:
             restores = held.enter_context(planned(recorded, parts.workspace, _judge(parts.policy)))
         except UndoRefusedError:
-            if any(_undid(other) == what for other in parts.runs.all()):
+            if _is_undone(parts, what):
                 raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
             raise
         unread += _left(restores.linked, changes)
-        if not parts.runs.is_own(trace.run):
+        if not (restores or in_notebook) and _is_undone(parts, what):
+            raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already")
+        if (restores or in_notebook) and not parts.runs.is_own(trace.run):
             await _ask(parts, trace, restores)
         said = await _restore(parts, restores, calls, what, unread)
     facts = [("prompt", trace.prompt), ("run", trace.run[-12:])]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
+    facts += [(path, "was as before already") for path in restores.back]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
     if said:
         sections += (("In the notebook", said),)
     if unread:
         sections += (("Not undone", tuple(unread)),)
-    how = "removed" if all(restore.content is None for restore in restores) else "restored"
-    title = f"{count(len(restores), 'file')} {how}" if restores else "Undone in the notebook"
+    how = "removed" if restores and all(restore.content is None for restore in restores) else "restored"
+    title = "Undone in the notebook" if said and not restores else f"{count(len(restores), 'file')} {how}"
     return Card("undo", title, tuple(facts), sections)
+
+
+def _is_undone(parts: Parts, what: str) -> bool:
+    return any(_undid(other) == what for other in parts.runs.all())
 
 
 def _left(linked: Mapping[str, str], changes: Sequence[Mapping[str, Any]]) -> list[str]:

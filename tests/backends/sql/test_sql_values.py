@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
@@ -257,6 +259,69 @@ def test_late_values_of_another_kind_are_not_forced_into_the_first(
     ):
         names["f"] = pd.DataFrame({"x": pd.Series(values, dtype=object)})
         assert cells(query(session, sql, f="f").df) == [found]
+
+
+def test_moments_and_times_with_and_without_an_offset_are_texts(
+    session: reyn.Session, names: dict[str, Any]
+) -> None:
+    plus = dt.timezone(dt.timedelta(hours=2))
+    berlin = ZoneInfo("Europe/Berlin")  # a time of day in it has no offset
+    columns: dict[str, tuple[list[Any], str, list[Any]]] = {
+        "moments": (
+            [MOMENT, MOMENT.replace(tzinfo=plus)], "VARCHAR",
+            ["2024-02-03 04:05:06.789012", "2024-02-03 04:05:06.789012+02:00"],
+        ),
+        "a date": ([FAR, MOMENT.replace(tzinfo=plus)], "VARCHAR", ["9999-12-31", "2024-02-03 04:05:06.789012+02:00"]),
+        "times": ([dt.time(1), dt.time(1, tzinfo=plus)], "VARCHAR", ["01:00:00", "01:00:00+02:00"]),
+        "zones": ([dt.time(1), dt.time(2, tzinfo=berlin)], "TIME", [dt.time(1), dt.time(2)]),
+    }  # fmt: skip
+    for name, (cells, kind, expected) in columns.items():
+        names["t"] = pd.DataFrame({"v": pd.Series(cells, dtype=object)})
+        found = session.invoke_action(
+            "table__query", {"sql": "SELECT v, typeof(v) AS kind FROM t", "sources": {"t": "t"}}
+        )
+        assert found.df["kind"].tolist() == [kind] * 2, name
+        assert found.df["v"].tolist() == expected, name
+
+
+def test_moments_of_numpy_in_a_column_of_objects_are_moments(
+    session: reyn.Session, names: dict[str, Any]
+) -> None:
+    moments = np.array(["2024-01-01T00:00:00.123456789", "NaT"], dtype="datetime64[ns]")
+    spans = np.array([1_000, -2_000], dtype="timedelta64[ns]")
+    columns: list[tuple[list[Any], str]] = [
+        (list(moments), "TIMESTAMP_NS"), (list(moments.astype("datetime64[D]")), "TIMESTAMP"),
+        (list(spans), "INTERVAL"), ([moments[:1].astype("datetime64[us]").astype("datetime64[ns]")], "TIMESTAMP[]"),
+    ]  # fmt: skip
+    kinds = []
+    for cells, _ in columns:
+        names["t"] = pd.DataFrame({"v": pd.Series(cells, dtype=object)})
+        found = session.invoke_action(
+            "table__query", {"sql": "SELECT typeof(v) FROM t", "sources": {"t": "t"}}
+        )
+        kinds.append(found.df.iloc[0, 0])
+    assert kinds == [kind for _, kind in columns]
+
+
+def test_values_of_classes_of_their_own_are_read_without_code_of_these(
+    session: reyn.Session, names: dict[str, Any]
+) -> None:
+    class Number(int):
+        def __int__(self) -> int:
+            raise AssertionError
+
+        __index__ = __str__ = __repr__ = __int__  # type: ignore[assignment]
+
+    color, rank = StrEnum("color", "RED BLUE"), IntEnum("rank", "LOW HIGH")
+    columns: list[tuple[list[Any], Any]] = [
+        (list(color), ["red", "blue"]), (list(rank), [1, 2]), ([Number(3), 4], [3, 4]),
+        ([list(color)], [["red", "blue"]]),
+        ([type("Price", (float,), {})(1.5)], [1.5]), ([Enum("Other", "A").A], ["<Other>"]),
+    ]  # fmt: skip
+    for cells, expected in columns:
+        names["t"] = pd.DataFrame({"v": pd.Series(cells, dtype=object)})
+        found = session.invoke_action("table__query", {"sql": "SELECT v FROM t", "sources": {"t": "t"}})
+        assert found.df["v"].tolist() == expected
 
 
 def test_half_a_character_spoils_only_its_own_column(session: reyn.Session, names: dict[str, Any]) -> None:
