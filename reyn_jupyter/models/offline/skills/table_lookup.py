@@ -32,6 +32,7 @@ SAMPLE = 2  # rows that tell what a column holds
 GUESSES = 2  # tables that are tried when the prompt names none
 MANY_WORDS = 20  # the weight of a reason that names no word, or of a table that the prompt does not name
 CANDIDATES = 60  # runs of words that are looked up as values
+FORMS = 500  # spellings of them
 ABILITIES = (
     "I can count, add up, average, rank, group and filter rows by their columns and values, and count missing values, "
     "duplicates and shares."
@@ -467,22 +468,46 @@ def _put_together(asked: TableQuery, rows: list[dict[str, object]], most: int) -
 
 
 def _values(context: PlanningContext, wanted: Sequence[tuple[TableSchema, Sequence[str]]]) -> list[Values]:
-    """What the words of a question are among the values of each table, by one query over all of them."""
+    """What the words of a question are among the values of each table."""
     forms = [
         {form: words for words in reversed(given[:CANDIDATES]) for form in reversed(_forms(words))}
         for _, given in wanted
     ]
-    text = sql_query.values([(on, sorted(known)) for (on, _), known in zip(wanted, forms, strict=True)])
-    sources = {alias: source for on, _ in wanted for alias, source in by_alias(on).items()}
     found: list[dict[str, list[tuple[str, str]]]] = [{} for _ in wanted]
-    for row in records(context, text, sources).rows:
-        place, name, stored = row.get("table"), row.get("column"), row.get("value")
-        if not isinstance(place, int) or not 0 <= place < len(wanted) or not isinstance(stored, str):
-            continue
+    for place, name, stored in _cells(
+        context, [(on, sorted(known)) for (on, _), known in zip(wanted, forms, strict=True)]
+    ):
         words = forms[place].get(stored.lower())
         if words is not None and any(column.name == name for column in wanted[place][0].columns):
-            found[place].setdefault(words, []).append((str(name), stored))
+            found[place].setdefault(words, []).append((name, stored))
     return [{words: _exact(words, held) for words, held in known.items()} for known in found]
+
+
+def _cells(
+    context: PlanningContext, wanted: Sequence[tuple[TableSchema, Sequence[str]]]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield where some words are cells of text columns: the place of the table, the column, and the cell."""
+    find = for_job(_listed(context), ("find", "values"), ("variables", "texts"))
+    variables = {on.source: place for place, (on, _) in enumerate(wanted) if on.source.isidentifier()}
+    if find is not None and variables:
+        texts = sorted({word for place in variables.values() for word in wanted[place][1]})
+        held = context.whole(
+            context.invoke(find, {"variables": list(variables), "texts": texts[:FORMS]})
+        ).json
+        cells = held.get("found") if isinstance(held, dict) else None
+        for cell in cells if isinstance(cells, list) else ():
+            if isinstance(cell, dict) and cell.get("variable") in variables:
+                yield variables[cell["variable"]], str(cell.get("column")), str(cell.get("value"))
+    rest = [
+        (place, *pair) for place, pair in enumerate(wanted) if find is None or pair[0].source not in variables
+    ]
+    rest = [(place, on, words) for place, on, words in rest if words and on.of_kind("text")]
+    if rest:
+        sources = {alias: source for _, on, _ in rest for alias, source in by_alias(on).items()}
+        for row in records(context, sql_query.values(rest), sources).rows:
+            place, name, stored = row.get("table"), row.get("column"), row.get("value")
+            if isinstance(place, int) and 0 <= place < len(wanted) and isinstance(stored, str):
+                yield place, str(name), stored
 
 
 def _exact(words: str, held: list[tuple[str, str]]) -> list[tuple[str, str]]:
