@@ -237,6 +237,10 @@ def _correlation(board: ParseState, where: list[Condition]) -> TableQuery | None
 
 
 def _build(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+    products = [measure.label for measure in found.measures if measure.column is None]
+    if products and not (found.figures or found.extremes or found.target or found.limit):
+        names = " and ".join(products)
+        raise Ungrounded(f"the question does not say whether {names} is added up or averaged", (names,))
     if found.having is not None and found.target is not None:
         return TableQuery(
             found.figures, (found.target,), where, (found.target.sql, False), having=found.having

@@ -12,7 +12,7 @@ from reyn_jupyter.models.offline.conditions import SAID, Condition, number_at
 from reyn_jupyter.models.offline.lexer import EXTREMES, direction_of
 from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded
 from reyn_jupyter.models.offline.sql_query import Output, aggregate, of_column, period
-from reyn_jupyter.models.offline.table_schema import ColumnSchema, literal
+from reyn_jupyter.models.offline.table_schema import ColumnSchema, fits_concept, literal
 
 _LISTING = ("list", "display", "print", "name", "sort", "order", "rank", "split")
 _SORTING = ("sort", "order", "rank")
@@ -32,6 +32,9 @@ def direction(board: ParseState, index: int, measure: Output) -> Literal["max", 
         Ungrounded: The measure does not decide it.
     """
     unit, column = board.units[index], measure.column
+    if unit.value in EXTREMES and not fits_concept(EXTREMES[unit.value].concept, column):
+        said = f"“{unit.text}” is not said of {measure.label}: name the column that is meant"
+        raise Ungrounded(said, (unit.text,))
     end = direction_of(
         unit.value if unit.value in EXTREMES else "earliest",
         column.parts if column else (),
