@@ -11,6 +11,7 @@ import pytest
 from reyn_jupyter import Session
 from reyn_jupyter.categories.table import categories
 from reyn_jupyter.models.offline.model import DECLINE
+from reyn_jupyter.notebook.render import to_text, view
 from reyn_jupyter.runtime.action_error import ActionError
 from tests.categories.notebook_support import Hostile, Notebook
 
@@ -82,5 +83,6 @@ def test_a_question_about_a_large_frame_is_declined_without_a_query(tmp_path: Pa
         assert "table__query" not in [call.resolved.name for call in trace.calls]
         right = session.ask("how many paid orders are in orders?")
         assert right.answer is not None and f"**{LARGE // 2}**" in right.answer
+        assert "token" not in to_text(view(right))  # the offline model uses none
     finally:
         session.close()

@@ -18,8 +18,6 @@ from reyn_jupyter.models.base import (
     Response,
     Tier,
     Usage,
-    canonical,
-    estimate_tokens,
 )
 from reyn_jupyter.models.offline.answers import ROWS, code, plain
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, rank_actions
@@ -301,22 +299,16 @@ class OfflineModel:
     history_turns = 1  # of earlier turns it reads whether there was one
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """One completion; `on_text` gets the whole text at once. Raises nothing."""
+        """One completion, which uses no tokens; `on_text` gets the whole text at once. Raises nothing."""
         wire = request.wire
         message = Message.from_wire(answer(wire))
         if on_text is not None and message.content:
             on_text(message.content)
-        usage = Usage(
-            prompt_tokens=estimate_tokens(canonical(wire["messages"]))
-            + estimate_tokens(canonical(wire["tools"])),
-            completion_tokens=estimate_tokens(canonical(message.wire)),
-            estimated=True,
-        )
         return Response(
             message.content,
             message.tool_calls,
             _finish_reason(message),
-            usage,
+            Usage(),
             cost=0.0,
             model="offline",
         )

@@ -154,11 +154,11 @@ def _match(words: Sequence[str], column: ColumnSchema, loosely: bool) -> float:
 
 
 _CONCEPT_PARTS = {
-    "length": "distance dist delay time trip duration elapsed wait km mile second ms wavelength width span".split(),
-    "mass": "lb pound ton carat wt".split(),
-    "height": "alt altitude elevation depth cm m ft inch".split(),
-    "price": "amount bill value salary fare wage rent total usd eur".split(),
-    "temperature": ["degree", "celsius", "fahrenheit"],
+    "length": "distance dist delay time trip duration elapsed wait km mile second ms wavelength width span",
+    "mass": "lb pound ton carat wt",
+    "height": "alt altitude elevation depth cm m ft inch",
+    "price": "amount bill value salary fare wage rent total usd eur",
+    "temperature": "degree celsius fahrenheit",
 }
 
 
@@ -172,7 +172,9 @@ def fits_concept(concept: str, column: ColumnSchema | None) -> bool:
     if concept in ("", "time", "speed"):
         return True
     own = column.parts if column is not None else ()
-    return any(same_concept(concept, part) or part in (concept, *_CONCEPT_PARTS[concept]) for part in own)
+    return any(
+        same_concept(concept, part) or part in (concept, *_CONCEPT_PARTS[concept].split()) for part in own
+    )
 
 
 def quoted(name: str) -> str:

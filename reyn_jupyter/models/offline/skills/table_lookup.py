@@ -141,6 +141,11 @@ def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = 
         raise Declined(
             f"the index of {code(action.entry)} has the name of a column, or of another level, too."
         )
+    kind = str(described.get("type")) if isinstance(described, dict) else ""
+    if named and not columns and kind.endswith(("Frame", "Table")) and "shape" not in described:
+        raise Declined(
+            f"{code(action.entry)} is a {kind} that is not of pandas, and I read those alone: make it one first."
+        )
     unlisted = left if isinstance(left, int) else 0
     return (
         TableSchema(action.entry, action.entry, _alias(action.entry), columns, named, unlisted)
@@ -539,7 +544,7 @@ def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
         text = "; ".join(facts) + "."
         return text[:1].upper() + text[1:]
     if len(rows) == 1 and asked.outputs and (asked.limit == 1 or asked.extreme is not None):
-        first, *rest = [(name, cell(given)) for name, given in rows[0].items()] or [("", "")]
+        first, *rest = [(name, cell(value(given))) for name, given in rows[0].items()] or [("", "")]
         said = "".join(f", {name} {given}" for name, given in rest)
         return f"From {labels}{where}: **{first[1]}** ({first[0]}){said}."
     heading = _heading(asked, on, labels, where, found)
