@@ -42,16 +42,9 @@ _OFFER = re.compile(
     r"\A(?:(?:please|can you|could you|so)\s+)*(?:list|show|what|which|how many|help|name|count)\b"
     r"|\Ahelp\b|\babilities\b"
 )
-_DRASTIC = {
-    "delete",
-    "drop",
-    "forget",
-    "remove",
-    "write",
-    "edit",
-    "install",
-    "run",
-}  # never suggested unasked
+_DRASTIC = frozenset(
+    ["delete", "drop", "forget", "remove", "write", "edit", "install", "run"]
+)  # never suggested unasked
 _NOUNS = {"dataframe": "variable", "frame": "variable", "object": "variable", "tool": "", "action": "",
           "function": "function", "memory": "memory_entry", "folder": "file", "skill": "skill"}  # fmt: skip
 
@@ -108,7 +101,7 @@ def fallback(context: PlanningContext, prompt: Prompt) -> str:
     listed = context.search(prompt.text[:200]) or context.listing(())
     near = [action for _, action in rank_actions(listed, prompt.text[:400])[:NEAREST]]
     mild = sorted(
-        listed, key=lambda action: (bool(set(parts(action.entry)) & _DRASTIC), len(action.required))
+        listed, key=lambda action: (not _DRASTIC.isdisjoint(parts(action.entry)), len(action.required))
     )
     near += [action for action in mild if action not in near][: NEAREST - len(near)]
     return nearest(near)
@@ -168,7 +161,6 @@ ROUTINES: tuple[Routine, ...] = (
     table_lookup.attempt_named,
     attempt_offer,
     function_calls.attempt_explain,
-    files.attempt_read_named,
     function_calls.attempt_described,
 )
 

@@ -37,20 +37,9 @@ ABILITIES = (
     "I can count, add up, average, rank, group and filter rows by their columns and values, and count missing values, "
     "duplicates and shares."
 )
-_RESERVED = {
-    "table",
-    "order",
-    "group",
-    "select",
-    "from",
-    "where",
-    "values",
-    "user",
-    "column",
-    "end",
-    "all",
-    "desc",
-}
+_RESERVED = frozenset(
+    ["table", "order", "group", "select", "from", "where", "values", "user", "column", "end", "all", "desc"]
+)
 
 Maker = Callable[[], TableSchema | None]
 
