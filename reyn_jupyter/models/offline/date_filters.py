@@ -57,7 +57,7 @@ def _ranges(board: ParseState) -> list[Condition]:
             continue
         year = first.year if first.year is not None else last.year
         span = DateSpan(first.first, last.last, f"{first.words} to {last.words}", (), year, last.year or year)
-        column = _date_column(board, index)
+        column = board.date_column(index)
         if column is None:
             raise Ungrounded(f"{board.table.label} has no date column for “{span.words}”", (span.words,))
         no = negated(board, index)
@@ -73,7 +73,7 @@ def _single(board: ParseState) -> list[Condition]:
         span = _span(board, index)
         if span is None:
             continue
-        column = _date_column(board, index)
+        column = board.date_column(index)
         before = board.before(index, within=3)
         compare = before if before is not None and board.free(before, "compare") else None
         operator = board.units[compare].value if compare is not None else ""
@@ -107,7 +107,7 @@ def _weekends(board: ParseState) -> list[Condition]:
         word = board.units[index].value
         if word not in ("weekend", "weekends", *WEEKDAYS) or not board.free(index):
             continue
-        column = _date_column(board, index)
+        column = board.date_column(index)
         if column is None:
             continue
         no = negated(board, index)
@@ -239,23 +239,6 @@ def _days(month: int, year: int | None) -> int:
 
 
 # -- what they demand -----------------------------------------------------------------------------------------------
-
-
-def _date_column(board: ParseState, index: int) -> ColumnSchema | None:
-    near = [step for step in board.open_columns() if board.columns[step].kind == "date"]
-    if near:
-        step = min(near, key=lambda step: abs(step - index))
-        if abs(step - index) <= 4:
-            board.give("date", step)
-        return board.columns[step]
-    dates = board.table.of_kind("date")
-    if len(dates) > 1:
-        used = [column for column in dates if any(column == other for other in board.columns.values())]
-        if len(used) != 1:
-            names = ", ".join(f"`{column.name}`" for column in dates)
-            raise Ungrounded(f"{board.table.label} has several date columns; name one of {names}")
-        return used[0]
-    return dates[0] if dates else None
 
 
 def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, place: int) -> Condition:

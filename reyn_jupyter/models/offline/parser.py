@@ -14,7 +14,7 @@ from reyn_jupyter.models.offline.conditions import Condition
 from reyn_jupyter.models.offline.filters import VALUE_WORDS, conditions, value_conditions
 from reyn_jupyter.models.offline.lexer import Unit
 from reyn_jupyter.models.offline.lexicon import one_letter_off
-from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
+from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.shapes import shape_query
 from reyn_jupyter.models.offline.sql_query import (
     Output,
@@ -325,14 +325,7 @@ def _ranking(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -
         raise Ungrounded("the question does not say by which number column to order")
     measure = found.measures[0]
     down = direction(board, found.extremes[0], measure) == "max" if words else found.descending
-    if found.target is not None and found.target.label in (
-        "month",
-        "weekday",
-        "quarter",
-        "week",
-        "year",
-        "day",
-    ):
+    if found.target is not None and found.target.label in CALENDAR:
         raise Ungrounded(
             f"do you mean the {found.target.label} with the highest total, or average? Say which"
         )

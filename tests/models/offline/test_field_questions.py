@@ -252,6 +252,7 @@ SIBLINGS: list[tuple[str, Truth]] = [
         "number of flights per month of time_hour in flights",
         by(FL.groupby(FL.time_hour.dt.strftime("%Y-%m")).size()),
     ),
+    ("number of flights per month of time_hour and origin in flights", "| 2013-01 | EWR |"),
     ("number of flights per the column month in flights", by(FL.groupby("month").size())),
     ("number of flights with month 7 in flights", int((FL.month == 7).sum())),
     ("how many flights in 2013 in flights", Asks("`year` or from `time_hour`")),

@@ -6,7 +6,7 @@ Questions about tables: weigh the tables on offer, look values up, ask one query
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reyn_jupyter.models.offline import sql_query
@@ -253,7 +253,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     if re.search(r"\b(?:join|merge|joined|combine)\b", prompt.lower):
         both = join_tables(context, prompt)
         if both is not None:
-            return _joined_answer(context, both, found)
+            return _answer(context, *_first_reading(context, prompt, found, [], [[lambda: both]]))
     try:
         return _answer(context, *best_reading(context, prompt, found))
     except Declined:
@@ -305,7 +305,7 @@ def best_reading(
     if near is not None:
         raise Declined(f"{_no_table(context, unknown)} Did you mean {code(near)}?")
     try:
-        return _first_reading(context, prompt, found, reasons)
+        return _first_reading(context, prompt, found, reasons, candidates(context, prompt))
     except ToolRequest:
         if not reasons or not context.last_step:
             raise
@@ -331,9 +331,13 @@ def _no_table(context: PlanningContext, name: str) -> str:
 
 
 def _first_reading(
-    context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...], reasons: list[tuple[int, str]]
+    context: PlanningContext,
+    prompt: Prompt,
+    found: tuple[Unit, ...],
+    reasons: list[tuple[int, str]],
+    groups: Iterable[list[Maker]],
 ) -> tuple[TableSchema, TableQuery]:
-    for group in candidates(context, prompt):
+    for group in groups:
         answers: list[tuple[TableSchema, TableQuery]] = []
         lookups: list[tuple[TableSchema, ValueLookup]] = []
         tried = [made for make in group if (made := make()) is not None]
@@ -360,7 +364,8 @@ def _first_reading(
         named = "|".join(re.escape(on.label.lower()) for on in tried)
         if tried and re.search(rf"\b(?:in|from) (?:the )?(?:{named})(?!\w)", prompt.lower):
             raise Declined(min(reasons)[1])  # no other table is meant
-    raise Declined("I found no table that the question is about. Name a variable or a file.")
+    unknown = "I found no table that the question is about. Name a variable or a file."
+    raise Declined(min(reasons)[1] if reasons else unknown)
 
 
 def _listed_labels(answers: Sequence[tuple[TableSchema, TableQuery]]) -> str:
@@ -371,17 +376,6 @@ def _reason(on: TableSchema, error: Ungrounded) -> tuple[int, str]:
     columns = ", ".join(code(column.name) for column in on.columns[:20])
     weight = (len(error.words) or MANY_WORDS) + (0 if on.named else MANY_WORDS)
     return weight, f"{error}. The columns of {code(on.label)}: {columns}. {ABILITIES}"
-
-
-def _joined_answer(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...]) -> str:
-    try:
-        try:
-            asked = interpret(found, on, None, _names(on))
-        except ValueLookup as need:
-            asked = interpret(found, on, _values(context, [(on, need.candidates)])[0], _names(on))
-        return _answer(context, on, asked)
-    except Ungrounded as error:
-        raise Declined(_reason(on, error)[1]) from error
 
 
 def _names(on: TableSchema) -> list[str]:
