@@ -89,6 +89,8 @@ class ParseState:
 
     def is_filler(self, index: int) -> bool:
         unit = self.units[index]
+        if unit.value in ("when", "who", "where", "which") and index and self.units[index - 1].value == "and":
+            return False  # a second question
         return (unit.kind == "word" and unit.value in FILLER) or (
             unit.kind == "symbol" and unit.value not in "*/+"
         )

@@ -217,7 +217,10 @@ def _order(board: ParseState, found: Subjects) -> None:
         if not any(board.units[i].value == "desc" for i in board.of_kind("order")):
             found.descending = False
         step = board.after(index)
-        if step is not None and board.roles.get(step) == "column" and not functions(board):
+        if step is None or board.roles.get(step) != "column":
+            continue
+        again = list(board.columns.values()).count(board.columns[step]) > 1  # "by day, sorted by day"
+        if again or not functions(board):
             board.give("order", step)
             found.order = of_column(board.columns[step])
 
