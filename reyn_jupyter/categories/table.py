@@ -33,6 +33,7 @@ from reyn_jupyter.backends.sql.sql_query import (
 )
 from reyn_jupyter.backends.sql.sql_scans import FEWEST_CELLS, WHOLE, Scan
 from reyn_jupyter.backends.sql.sql_sources import find_sources, near_source
+from reyn_jupyter.backends.sql.value_search import find_values
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
@@ -78,6 +79,17 @@ _SCHEMA = {
 }
 
 
+_FIND_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "variables": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10},
+        "texts": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 500},
+    },
+    "required": ["variables", "texts"],
+    "additionalProperties": False,
+}
+
+
 def categories(services: Services, *, seconds: float = SECONDS, memory: str = MEMORY) -> tuple[Category, ...]:
     """`table`.
 
@@ -109,9 +121,35 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
                     _SCHEMA,
                     Tool("query_table", query, Purity.READ, file_effects, plan=plan_files, complete=complete),
                 ),
+                Operation(
+                    "find_values",
+                    "Find the text columns of notebook variables that hold given texts as whole cells, e.g. before a "
+                    "filter. Faster than a query.",
+                    _FIND_SCHEMA,
+                    Tool("find_values", _find_values, Purity.READ),
+                ),
             ),
         ),
     )
+
+
+async def _find_values(args: Arguments, context: ToolContext) -> dict[str, Any]:
+    """Find which columns of variables hold some texts, in a thread, on copies that share their data."""
+    names = dict.fromkeys(name.removeprefix("@") for name in args["variables"])
+    held = await context.services.main_thread(
+        lambda: {name: holdable(find_variable(name, context)) for name in names}
+    )
+    cells: list[dict[str, str]] = []
+    unread: list[str] = []
+    for name, value in held.items():
+        try:
+            found, left = await asyncio.to_thread(find_values, value, args["texts"])
+        except NotATableError as error:
+            raise ActionError(f"The variable {name!r} {error}.") from error
+        cells += [{"variable": name, "column": column, "value": cell} for column, cell in found]
+        unread += [f"{name}.{column}" for column in left]
+        context.used(Source("variable", name, len(value) if is_frame_like(value) else None))  # type: ignore[arg-type]
+    return {"found": cells} | ({"not_searched": unread} if unread else {})
 
 
 async def with_named_sources(

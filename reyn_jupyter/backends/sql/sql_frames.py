@@ -93,6 +93,28 @@ def as_table(value: object, without: Collection[str] = (), rows: int | None = No
     return pd.DataFrame(first, copy=False)
 
 
+def text_columns(value: object) -> list[tuple[str, pd.Series[Any]]]:
+    """Return the columns of a tabular value that may hold texts, as they are, with their names in SQL.
+
+    Columns that are named like a secret are left out.
+
+    Raises:
+        NotATableError: the value is not a table.
+    """
+    import pandas as pd
+
+    frame = _with_index(_raw(value))
+    names = column_names(frame.columns.tolist())
+    kinds = (pd.StringDtype, pd.CategoricalDtype)
+    return [
+        (name, frame.iloc[:, at])
+        for at, (name, dtype) in enumerate(zip(names, frame.dtypes, strict=True))
+        if (_holds_objects(dtype) or isinstance(dtype, kinds) or "string[pyarrow]" in str(dtype))
+        and is_known_dtype(dtype)
+        and not secret_name(name)
+    ]
+
+
 def _has_mixed_cells(dtype: Any) -> bool:
     import pandas as pd
 

@@ -18,6 +18,9 @@ CELL = 80  # characters of a table cell
 ROWS = 50  # rows of a table
 TEXT = 6_000  # characters of a code block
 
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2})(\.\d+)?Z?")
+_MIDNIGHT = re.compile(r"\A(\d{4}-\d{2}-\d{2})[T ]00:00:00(?:\.0+)?Z?\Z")
+
 
 def number(value: float) -> str:
     """A number with about six digits, never fewer than its whole part and two decimals.
@@ -43,7 +46,7 @@ def value(given: Any) -> str:
     if isinstance(given, (int, float)):
         return number(given)
     if isinstance(given, str):
-        return re.sub(r"\A(\d{4}-\d{2}-\d{2})[T ]00:00:00(?:\.0+)?Z?\Z", r"\1", given)
+        return _MIDNIGHT.sub(r"\1", given)
     if isinstance(given, Mapping) and set(given) == {"$number"}:
         return str(given["$number"])
     return json.dumps(given, ensure_ascii=False)
@@ -51,7 +54,7 @@ def value(given: Any) -> str:
 
 def cell(given: Any) -> str:
     """A value for a table cell: one line, clipped, its marks escaped."""
-    text = " ".join(value(given).split())
+    text = " ".join((given if isinstance(given, str) else value(given)).split())
     text = shorten(text, CELL)
     return re.sub(r"([\\|`*_\[\]<>~])", r"\\\1", text) if not isinstance(given, (int, float)) else text
 
@@ -62,6 +65,19 @@ def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return bool(kinds) and kinds <= {int, float}
 
 
+def _in_one_format(cells: list[Any]) -> list[Any]:
+    """The cells of a column; its moments all as days, or all with a time and equally many decimals."""
+    found = [_MOMENT.fullmatch(text) for text in cells if isinstance(text, str)]
+    if None in found:
+        return cells
+    decimals = max((len((m[2] or "").rstrip("0").rstrip(".")) for m in found if m), default=0)
+    days = all(m[1].endswith("00:00:00") for m in found if m) and not decimals
+    forms = iter(
+        [m[1][:10] if days else m[1] + (m[2] or ".").ljust(decimals, "0")[:decimals] for m in found if m]
+    )
+    return [next(forms) if isinstance(given, str) else given for given in cells]
+
+
 def table(rows: Sequence[Mapping[str, Any]], total: int | None = None, *, cut: bool = False) -> str:
     """Records as a Markdown table; rows past 50 are counted, and those of `total`; there are more where it is `cut`."""
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -69,7 +85,8 @@ def table(rows: Sequence[Mapping[str, Any]], total: int | None = None, *, cut: b
         return "(no rows)"
     rules = ["---:" if _numeric(rows, name) else "---" for name in names]
     lines = ["| " + " | ".join(cell(str(name)) for name in names) + " |", "| " + " | ".join(rules) + " |"]
-    lines += ["| " + " | ".join(cell(row.get(name)) for name in names) + " |" for row in rows[:ROWS]]
+    columns = [_in_one_format([row.get(name) for row in rows[:ROWS]]) for name in names]
+    lines += ["| " + " | ".join(map(cell, cells)) + " |" for cells in zip(*columns, strict=True)]
     left = max(len(rows), total or 0) - min(len(rows), ROWS)
     if left:
         lines.append(f"\n… and {'at least ' if cut else ''}{left} more rows")

@@ -12,6 +12,8 @@ from reyn_jupyter.models.offline.table_schema import ColumnSchema
 
 SAID = {">": "is over", "<": "is under", ">=": "is at least", "<=": "is at most", "=": "is", "<>": "is not"}
 
+OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "<>", "<>": "="}
+
 
 @dataclass(frozen=True)
 class Condition:

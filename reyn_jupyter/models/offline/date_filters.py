@@ -10,7 +10,7 @@ import calendar
 import re
 from dataclasses import dataclass
 
-from reyn_jupyter.models.offline.conditions import SAID, Condition, negated, number_at
+from reyn_jupyter.models.offline.conditions import OPPOSITE, SAID, Condition, negated, number_at
 from reyn_jupyter.models.offline.lexicon import ADJECTIVES, alike, parts, same_concept
 from reyn_jupyter.models.offline.parse_state import WEEKDAYS, ParseState, Ungrounded
 from reyn_jupyter.models.offline.table_schema import ColumnSchema
@@ -20,7 +20,8 @@ _QUARTER = re.compile(r"q([1-4])\Z")
 _ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)\Z")
 _BEFORE_YEAR = ("in", "of", "during", "from", "for", "year", "and", "to")
 _OF_TIME = ("after", "before", "since", "until", "up to", "later than", "earlier than")
-_LINKS = ("to", "and", "until", "-")
+_LISTED = ("and", ",", "&")
+_LINKS = ("to", "and", "until", "till", "through", "-")
 
 MonthDay = tuple[int, int]
 
@@ -51,13 +52,14 @@ def _ranges(board: ParseState) -> list[Condition]:
         low = board.after(index, within=2)
         first = _span(board, low, following=_LINKS) if low is not None else None
         link = max(first.used) + 1 if first is not None else len(board.units)
-        joined = link < len(board.units) and board.units[link].value in _LINKS
+        joined = link < len(board.units) and board.units[link].text.lower() in _LINKS
         last = _span(board, link + 1) or _span(board, link + 2) if joined else None
         if first is None or last is None:
             continue
         year = first.year if first.year is not None else last.year
-        span = DateSpan(first.first, last.last, f"{first.words} to {last.words}", (), year, last.year or year)
-        column = _date_column(board, index)
+        words = f"{_said(first)} to {_said(last)}"
+        span = DateSpan(first.first, last.last, words, (), year, last.year or year)
+        column = board.date_column(index)
         if column is None:
             raise Ungrounded(f"{board.table.label} has no date column for “{span.words}”", (span.words,))
         no = negated(board, index)
@@ -67,19 +69,22 @@ def _ranges(board: ParseState) -> list[Condition]:
 
 
 def _single(board: ParseState) -> list[Condition]:
+    """`in May and June`, `not in 2005 or 2006`: spans that are joined mean either; all others are demanded together."""
+    joined: list[list[tuple[DateSpan, Condition]]] = []
     found: list[Condition] = []
-    inside: list[Condition] = []
+    end, denied = len(board.units), False  # of the span before
     for index in range(len(board.units)):
         span = _span(board, index)
         if span is None:
             continue
-        column = _date_column(board, index)
+        column = board.date_column(index)
         before = board.before(index, within=3)
         compare = before if before is not None and board.free(before, "compare") else None
         operator = board.units[compare].value if compare is not None else ""
-        no = compare is None and negated(board, index)
+        linked = compare is None and _is_linked(board, end, index)
+        no = compare is None and (negated(board, index) or (linked and denied))
         if column is None:
-            condition = _year_number(board, span, operator, index)
+            condition = _year_number(board, span, operator, no, index)
             if condition is None and board.units[index].kind == "number":
                 continue
             if condition is None:
@@ -88,16 +93,33 @@ def _single(board: ParseState) -> list[Condition]:
             condition = _condition(column, span, operator, no, index)
         _absorb(board, index, column or board.table.column(("year",)))
         board.give("date", *span.used, *([compare] if compare is not None else []))
-        for step in range(index - 1, -1, -1):  # "in May or June"
-            if board.units[step].kind == "or" and board.free(step) and inside:
-                board.give("link", step)
-            elif not board.is_filler(step):
-                break
-        (found if operator or no else inside).append(condition)
-    if len(inside) > 1:  # "in May and June" means either month
-        sql, words = " OR ".join(f"({c.sql})" for c in inside), " or ".join(c.words for c in inside)
-        inside = [Condition(sql, words, inside[0].place, inside[0].column)]
-    return [*inside, *found]
+        end, denied = max(span.used) + 1, no
+        if operator or no:
+            found.append(condition)
+        elif linked and joined:
+            joined[-1].append((span, condition))
+        else:
+            joined.append([(span, condition)])
+    return [*map(_either, joined), *found]
+
+
+def _either(spans: list[tuple[DateSpan, Condition]]) -> Condition:
+    """Join the conditions of spans. Raises Ungrounded if a year may belong to several: "January and March 2024"."""
+    if len({(span.year is None, bool(span.words)) for span, _ in spans}) > 1:
+        said = " and ".join(_said(span) for span, _ in spans)
+        raise Ungrounded(f"“{said}” does not say the year of each: write it behind each month", (said,))
+    held = [condition for _, condition in spans]
+    sql = " OR ".join(f"({c.sql})" for c in held) if len(held) > 1 else held[0].sql
+    return Condition(sql, " or ".join(c.words for c in held), held[0].place, held[0].column)
+
+
+def _is_linked(board: ParseState, start: int, stop: int) -> bool:
+    """Return whether `and`, `or` or a comma alone is between two spans; gives the links their role."""
+    links = [step for step in range(start, stop) if board.units[step].value in (*_LISTED, "or", "nor")]
+    if not links or not all(step in links or board.is_filler(step) for step in range(start, stop)):
+        return False
+    board.give("link", *links)
+    return True
 
 
 def _weekends(board: ParseState) -> list[Condition]:
@@ -107,7 +129,7 @@ def _weekends(board: ParseState) -> list[Condition]:
         word = board.units[index].value
         if word not in ("weekend", "weekends", *WEEKDAYS) or not board.free(index):
             continue
-        column = _date_column(board, index)
+        column = board.date_column(index)
         if column is None:
             continue
         no = negated(board, index)
@@ -212,6 +234,8 @@ def _led(board: ParseState, index: int) -> bool:
     unit = board.units[index - 1]
     if unit.kind == "compare":
         return unit.text.lower() in _OF_TIME
+    if unit.value in (*_LISTED, "or") and board.roles.get(index - 2) == "date":
+        return True
     if unit.value == "and" and index >= 3 and board.units[index - 3].kind == "between":
         return False
     before = board.before(index - 1, within=1)
@@ -241,34 +265,23 @@ def _days(month: int, year: int | None) -> int:
 # -- what they demand -----------------------------------------------------------------------------------------------
 
 
-def _date_column(board: ParseState, index: int) -> ColumnSchema | None:
-    near = [step for step in board.open_columns() if board.columns[step].kind == "date"]
-    if near:
-        step = min(near, key=lambda step: abs(step - index))
-        if abs(step - index) <= 4:
-            board.give("date", step)
-        return board.columns[step]
-    dates = board.table.of_kind("date")
-    if len(dates) > 1:
-        used = [column for column in dates if any(column == other for other in board.columns.values())]
-        if len(used) != 1:
-            names = ", ".join(f"`{column.name}`" for column in dates)
-            raise Ungrounded(f"{board.table.label} has several date columns; name one of {names}")
-        return used[0]
-    return dates[0] if dates else None
+def _said(span: DateSpan) -> str:
+    """The words of a span, with its year."""
+    year = f" {span.year}" if span.year is not None and not re.search(r"\d{4}", span.words) else ""
+    return f"{span.words}{year}".strip()
 
 
 def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, place: int) -> Condition:
     sql = column.date_sql
-    year = f" {span.year}" if span.year is not None and not re.search(r"\d{4}", span.words) else ""
-    words = f"{span.words}{year}".strip()
+    words = _said(span)
     if span.year is None or span.last_year is None:
         if operator not in ("", "="):
             raise Ungrounded(f"“{words}” has no year: say which one, as in “{words} 2024”", (words,))
         a, b = (100 * month + day for month, day in (span.first, span.last))
         if a > b:
             raise Ungrounded(f"“{words}” goes over the end of a year: say the years", (words,))
-        sql = f"EXTRACT(month FROM {sql}) * 100 + EXTRACT(day FROM {sql}) {'NOT ' if no else ''}BETWEEN {a} AND {b}"
+        sql = f"EXTRACT(month FROM {sql}) * 100 + EXTRACT(day FROM {sql}) BETWEEN {a} AND {b}"
+        sql = f"({sql}) IS NOT TRUE" if no else sql
         return Condition(sql, f"{column.name} is {'not ' if no else ''}in {words}", place, column)
     begin, end = _literal(span.year, span.first), _literal(span.last_year, span.last)
     if operator in ("<", ">="):
@@ -277,7 +290,8 @@ def _condition(column: ColumnSchema, span: DateSpan, operator: str, no: bool, pl
         said = f"{sql} {operator} {end}"
     else:
         no = no != (operator == "<>")
-        said = f"{sql} {'NOT ' if no else ''}BETWEEN {begin} AND {end}"
+        said = f"{sql} BETWEEN {begin} AND {end}"
+        said = f"({said}) IS NOT TRUE" if no else said
         return Condition(said, f"{column.name} is {'not ' if no else ''}in {words}", place, column)
     names = {"<": "before", ">=": "since", ">": "after", "<=": "up to"}
     return Condition(said, f"{column.name} is {names[operator]} {words}", place, column)
@@ -287,22 +301,15 @@ def _literal(year: int, day: MonthDay) -> str:
     return f"DATE '{year:04d}-{day[0]:02d}-{day[1]:02d}'"
 
 
-def _year_number(board: ParseState, span: DateSpan, operator: str, place: int) -> Condition | None:
+def _year_number(board: ParseState, span: DateSpan, operator: str, no: bool, place: int) -> Condition | None:
     """A year or a month as a condition on a number column of that name, in a table without dates."""
-    month = next((c for c in board.table.of_kind("number") if c.name.lower() == "month"), None)
-    if (
-        month is not None
-        and span.year is None
-        and span.first[0] == span.last[0]
-        and span.last[1] - span.first[1] > 26
-    ):
-        said = operator or "="
-        return Condition(
-            f"{month.sql} {said} {span.first[0]}", f"{month.name} {SAID[said]} {span.first[0]}", place
-        )
-    column = board.table.column(("year",))
+    months = [c for c in board.table.of_kind("number") if c.name.lower() == "month"]
+    one_month = span.year is None and span.first[0] == span.last[0] and span.last[1] - span.first[1] > 26
+    column = months[0] if months and one_month else board.table.column(("year",))
     whole = span.first == (1, 1) and span.last == (12, 31) and span.year == span.last_year
-    if column is None or column.kind != "number" or not whole:
+    number = span.first[0] if months and one_month else span.year
+    if column is None or column.kind != "number" or not (whole or (months and one_month)):
         return None
-    said = operator or "="
-    return Condition(f"{column.sql} {said} {span.year}", f"{column.name} {SAID[said]} {span.year}", place)
+    said = OPPOSITE[operator or "="] if no else operator or "="
+    sign = "IS DISTINCT FROM" if said == "<>" else said
+    return Condition(f"{column.sql} {sign} {number}", f"{column.name} {SAID[said]} {number}", place, column)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from reyn_jupyter.models.offline.conditions import SAID, Condition, negated, number_at
+from reyn_jupyter.models.offline.conditions import OPPOSITE, SAID, Condition, negated, number_at
 from reyn_jupyter.models.offline.date_filters import date_conditions
 from reyn_jupyter.models.offline.lexer import DIMENSIONS
 from reyn_jupyter.models.offline.lexicon import same_concept, stem
@@ -100,6 +100,9 @@ def _missing(board: ParseState) -> list[Condition]:
         if step is None:
             continue
         column = board.columns[step]
+        if board.units[index].value == "none" and is_flag(column):
+            said = f"“no {board.units[step].text}”"
+            raise Ungrounded(f"{said} may be the value no, or a missing one: say “not” or “missing”", ("no",))
         board.give("missing", index, step)
         nothing = column.kind == "text" and board.units[index].value != "null"
         blank = f" OR trim(CAST({column.sql} AS VARCHAR)) = ''" if nothing else ""
@@ -171,6 +174,7 @@ def _ranges(board: ParseState) -> list[Condition]:
             raise Ungrounded("“between” needs two numbers", ("between",))
         column, factor, note = _in_unit(board, index, high)
         before = board.before(index)
+        before = board.before(before) if before is not None and board.units[before].kind == "not" else before
         if before is not None and _measured(board, before) and all(_like_a_year(n) for n in (first, second)):
             said = f"between {first} and {second}"
             raise Ungrounded(
@@ -179,7 +183,8 @@ def _ranges(board: ParseState) -> list[Condition]:
         no = negated(board, index)
         board.give("between", index, low, high)
         a, b = (_scaled(number, factor) for number in sorted((first, second)))
-        sql = f"{column.sql} {'NOT ' if no else ''}BETWEEN {literal(a)} AND {literal(b)}"
+        sql = f"{column.sql} BETWEEN {literal(a)} AND {literal(b)}"
+        sql = f"({sql}) IS NOT TRUE" if no else sql
         found.append(
             Condition(sql, f"{column.name} is {'not ' if no else ''}between {a} and {b}{note}", index)
         )
@@ -260,16 +265,13 @@ def _comparisons(board: ParseState) -> list[Condition]:
     return found
 
 
-_OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "<>", "<>": "="}
-
-
 def _comparison(
     board: ParseState, column: ColumnSchema, operator: str, number: int | float, index: int, note: str = ""
 ) -> Condition:
-    said = _OPPOSITE[operator] if negated(board, index) else operator
-    return Condition(
-        f"{column.sql} {said} {literal(number)}", f"{column.name} {SAID[said]} {number}{note}", index
-    )
+    said = OPPOSITE[operator] if negated(board, index) else operator
+    sign = "IS DISTINCT FROM" if said == "<>" else said
+    words = f"{column.name} {SAID[said]} {number}{note}"
+    return Condition(f"{column.sql} {sign} {literal(number)}", words, index)
 
 
 def _of_average(board: ParseState, index: int, step: int) -> list[Condition]:
@@ -397,7 +399,7 @@ def _equalities(board: ParseState) -> list[Condition]:
         if number is not None and led and column.kind == "number" and board.roles.get(index) == "column":
             board.give("compared", index - 1, index)
             no = negated(board, index - 1)
-            sql = f"{column.sql} {'<>' if no else '='} {literal(number)}"
+            sql = f"{column.sql} {'IS DISTINCT FROM' if no else '='} {literal(number)}"
             found.append(Condition(sql, f"{column.name} is {'not ' if no else ''}{number}", index))
     for index, column in list(board.columns.items()):
         following = index + 1
@@ -420,9 +422,8 @@ def _equalities(board: ParseState) -> list[Condition]:
         if not _measured(board, index):
             board.give("compared", index)
         listed, said = ", ".join(map(literal, numbers)), " or ".join(map(str, numbers))
-        sql = f"{column.sql} {'NOT ' if no else ''}IN ({listed})"
-        if len(numbers) == 1:
-            sql = f"{column.sql} {'<>' if no else '='} {listed}"
+        sql = f"{column.sql} IN ({listed})"
+        sql = f"({sql}) IS NOT TRUE" if no else sql  # a missing number is not one of them
         found.append(Condition(sql, f"{column.name} is {'not ' if no else ''}{said}", index))
     return found
 

@@ -201,37 +201,15 @@ def direction_of(word: str, name_parts: Sequence[str], is_date: bool) -> Literal
 
 
 _EXTREME_PHRASES = {
-    ("most", "common"): "most",
-    ("most", "frequent"): "most",
-    ("most", "popular"): "most",
-    ("busiest",): "most",
-    ("quietest",): "least",
-    ("most", "often"): "most",
-    ("most", "expensive"): "dearest",
-    ("least", "expensive"): "cheapest",
-    ("most", "recent"): "latest",
-}
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        [
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sep sept",
-            "october oct",
-            "november nov",
-            "december dec",
-        ],
-        start=1,
-    )
-    for name in names.split()
-}
+    ("most", "common"): "most", ("most", "frequent"): "most", ("most", "popular"): "most", ("busiest",): "most",
+    ("quietest",): "least", ("most", "often"): "most", ("most", "expensive"): "dearest",
+    ("least", "expensive"): "cheapest", ("most", "recent"): "latest",
+}  # fmt: skip
+_MONTH_NAMES = (
+    "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
+    "september sep sept", "october oct", "november nov", "december dec",
+)  # fmt: skip
+MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
 _ROWS = ("rows", "records", "entries", "lines", "observations")
 LONGEST = 4  # tokens in a phrase
 

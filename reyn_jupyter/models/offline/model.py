@@ -18,8 +18,6 @@ from reyn_jupyter.models.base import (
     Response,
     Tier,
     Usage,
-    canonical,
-    estimate_tokens,
 )
 from reyn_jupyter.models.offline.answers import ROWS, code, plain
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, rank_actions
@@ -44,16 +42,9 @@ _OFFER = re.compile(
     r"\A(?:(?:please|can you|could you|so)\s+)*(?:list|show|what|which|how many|help|name|count)\b"
     r"|\Ahelp\b|\babilities\b"
 )
-_DRASTIC = {
-    "delete",
-    "drop",
-    "forget",
-    "remove",
-    "write",
-    "edit",
-    "install",
-    "run",
-}  # never suggested unasked
+_DRASTIC = frozenset(
+    ["delete", "drop", "forget", "remove", "write", "edit", "install", "run"]
+)  # never suggested unasked
 _NOUNS = {"dataframe": "variable", "frame": "variable", "object": "variable", "tool": "", "action": "",
           "function": "function", "memory": "memory_entry", "folder": "file", "skill": "skill"}  # fmt: skip
 
@@ -110,7 +101,7 @@ def fallback(context: PlanningContext, prompt: Prompt) -> str:
     listed = context.search(prompt.text[:200]) or context.listing(())
     near = [action for _, action in rank_actions(listed, prompt.text[:400])[:NEAREST]]
     mild = sorted(
-        listed, key=lambda action: (bool(set(parts(action.entry)) & _DRASTIC), len(action.required))
+        listed, key=lambda action: (not _DRASTIC.isdisjoint(parts(action.entry)), len(action.required))
     )
     near += [action for action in mild if action not in near][: NEAREST - len(near)]
     return nearest(near)
@@ -170,7 +161,6 @@ ROUTINES: tuple[Routine, ...] = (
     table_lookup.attempt_named,
     attempt_offer,
     function_calls.attempt_explain,
-    files.attempt_read_named,
     function_calls.attempt_described,
 )
 
@@ -301,22 +291,16 @@ class OfflineModel:
     history_turns = 1  # of earlier turns it reads whether there was one
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """One completion; `on_text` gets the whole text at once. Raises nothing."""
+        """One completion, which uses no tokens; `on_text` gets the whole text at once. Raises nothing."""
         wire = request.wire
         message = Message.from_wire(answer(wire))
         if on_text is not None and message.content:
             on_text(message.content)
-        usage = Usage(
-            prompt_tokens=estimate_tokens(canonical(wire["messages"]))
-            + estimate_tokens(canonical(wire["tools"])),
-            completion_tokens=estimate_tokens(canonical(message.wire)),
-            estimated=True,
-        )
         return Response(
             message.content,
             message.tool_calls,
             _finish_reason(message),
-            usage,
+            Usage(),
             cost=0.0,
             model="offline",
         )

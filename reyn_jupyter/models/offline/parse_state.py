@@ -27,16 +27,8 @@ CALENDAR = ("year", "quarter", "month", "week", "day", "weekday", "dayofweek")
 
 
 _BEFORE_YEAR = ("in", "of", "during", "since", "before", "after", "from")
-_GRAMMAR = (
-    "group",
-    "not",
-    "or",
-    "compare",
-    "times",
-    "missing",
-    "between",
-    "number",
-)  # kinds that name no column alone
+# Kinds that name no column alone.
+_GRAMMAR = ("group", "not", "or", "compare", "times", "missing", "between", "number")
 REDUNDANT = 4  # units between two mentions of one column
 _PAST = ("sold", "bought", "paid", "sent", "made", "born")
 
@@ -97,6 +89,8 @@ class ParseState:
 
     def is_filler(self, index: int) -> bool:
         unit = self.units[index]
+        if unit.value in ("when", "who", "where", "which") and index and self.units[index - 1].value == "and":
+            return False  # a second question
         return (unit.kind == "word" and unit.value in FILLER) or (
             unit.kind == "symbol" and unit.value not in "*/+"
         )
@@ -129,6 +123,25 @@ class ParseState:
     def open_columns(self) -> list[int]:
         """Columns that are named but have no job yet."""
         return [index for index in sorted(self.columns) if self.roles.get(index) == "column"]
+
+    def date_column(self, index: int, within: int = 4) -> ColumnSchema | None:
+        """The date column that a unit is about: the nearest that is named, or the only one; None if there is none.
+
+        Raises:
+            Ungrounded: There are several, and none is named.
+        """
+        near = [step for step in self.open_columns() if self.columns[step].kind == "date"]
+        if near:
+            step = min(near, key=lambda step: abs(step - index))
+            if abs(step - index) <= within:
+                self.give("date", step)
+            return self.columns[step]
+        dates = self.table.of_kind("date")
+        used = [column for column in dates if column in self.columns.values()] if len(dates) > 1 else dates
+        if dates and len(used) != 1:
+            names = ", ".join(f"`{column.name}`" for column in dates)
+            raise Ungrounded(f"{self.table.label} has several date columns; name one of {names}")
+        return used[0] if used else None
 
     # -- naming -------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from reyn_jupyter.models.offline.conditions import Condition
 from reyn_jupyter.models.offline.filters import VALUE_WORDS, conditions, value_conditions
 from reyn_jupyter.models.offline.lexer import Unit
 from reyn_jupyter.models.offline.lexicon import one_letter_off
-from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
+from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.shapes import shape_query
 from reyn_jupyter.models.offline.sql_query import (
     Output,
@@ -218,6 +218,8 @@ def _share(board: ParseState, where: list[Condition]) -> TableQuery | None:
         raise Ungrounded("a share is of the rows or of one number column", ("share",))
     board.give("share", *marks, *named, *totals)
     measure = of_column(board.columns[named[0]]) if named else None
+    whole = [condition for condition in part if condition.column is None]  # "... is Japan in 2017": of 2017
+    part = whole or part
     rest = tuple(condition for condition in where if condition not in part)
     return TableQuery((share(part, measure),), (), rest)
 
@@ -236,7 +238,21 @@ def _correlation(board: ParseState, where: list[Condition]) -> TableQuery | None
 # -- the query ------------------------------------------------------------------------------------------------------
 
 
+def _refuse_unused(board: ParseState, found: Subjects) -> None:
+    """Refuse an adjective, an order, or a product that the query would not use."""
+    if found.extremes and found.figures and found.target is None and found.limit is None:
+        words = [board.units[index].text for index in found.extremes]
+        raise Ungrounded(f"I compute nothing of the rows that are “{words[0]}” alone", words)
+    if found.order is not None and found.figures and not (found.groups or found.target):
+        raise Ungrounded(f"one row is not ordered by {found.order.label}", (found.order.label,))
+    products = [measure.label for measure in found.measures if measure.column is None]
+    if products and not (found.figures or found.extremes or found.target or found.limit):
+        names = " and ".join(products)
+        raise Ungrounded(f"the question does not say whether {names} is added up or averaged", (names,))
+
+
 def _build(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+    _refuse_unused(board, found)
     if found.having is not None and found.target is not None:
         return TableQuery(
             found.figures, (found.target,), where, (found.target.sql, False), having=found.having
@@ -321,14 +337,7 @@ def _ranking(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -
         raise Ungrounded("the question does not say by which number column to order")
     measure = found.measures[0]
     down = direction(board, found.extremes[0], measure) == "max" if words else found.descending
-    if found.target is not None and found.target.label in (
-        "month",
-        "weekday",
-        "quarter",
-        "week",
-        "year",
-        "day",
-    ):
+    if found.target is not None and found.target.label in CALENDAR:
         raise Ungrounded(
             f"do you mean the {found.target.label} with the highest total, or average? Say which"
         )

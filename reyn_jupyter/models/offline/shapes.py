@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.conditions import Condition
 from reyn_jupyter.models.offline.lexer import NUMBER_WORDS, Unit
@@ -30,7 +31,17 @@ _COUNT = r"(?:how many|number of|the number of|count of|count)"
 _EACH = r"(?:are there |there are )?(?:per|by|in each|for each|in every|for every|of each|each) column"
 _COLUMN = r"(?:the )?(?:column )?(?P<column>.+?)(?: column)?"
 
-Build = Callable[[TableSchema, "re.Match[str]"], TableQuery | None]
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question that has a shape: the table, the column that it names, and the match."""
+
+    table: TableSchema
+    column: ColumnSchema
+    match: re.Match[str]
+
+
+Build = Callable[[_Asked], TableQuery | None]
 
 
 def shape_query(units: Sequence[Unit], table: TableSchema) -> TableQuery | None:
@@ -41,9 +52,10 @@ def shape_query(units: Sequence[Unit], table: TableSchema) -> TableQuery | None:
         column.name.lower() in _VALUES and column.name.lower() in text.split() for column in table.columns
     ):
         return None  # "missing value" of a table with a column `value`
-    for pattern, build in _SHAPES:
+    for pattern, kinds, build in _SHAPES:
         match = re.fullmatch(_POLITE + pattern.replace("ROWS", rows), text)
-        if match is not None and (query := build(table, match)) is not None:
+        column = _column(table, match, kinds) if match is not None else None
+        if match is not None and column is not None and (query := build(_Asked(table, column, match))):
             return query
     return None
 
@@ -67,89 +79,83 @@ def _without_table(text: str, table: TableSchema) -> str:
     return text if last is None else re.sub(r"\s+", " ", text[: last.start()] + text[last.end() :]).strip()
 
 
-# -- missing values ---------------------------------------------------------------------------------------------------
+def _column(table: TableSchema, match: re.Match[str], kinds: str) -> ColumnSchema | None:
+    """The one column that a question names; the only one of dates, or any, if the shape lets it name none."""
+    text = match.groupdict().get("column")
+    if text is None:
+        any_kind = [*(table.of_kind("date") if kinds else table.columns)]
+        return any_kind[0] if any_kind and (not kinds or len(any_kind) == 1) else None
+    exact = [column for column in table.columns if " ".join(name_tokens(column.name)) == text]
+    column = exact[0] if len(exact) == 1 and exact[0] not in table.repeated else None
+    column = column if exact else table.column(tuple(text.split()))
+    return column if column is not None and (not kinds or column.kind in kinds.split()) else None
+
+
+ROWS_COUNT = Output("COUNT(*)", "number of rows")
 
 
 def _rows_with(missing: bool, counted: bool) -> Build:
-    def build(table: TableSchema, match: re.Match[str]) -> TableQuery:
+    def build(asked: _Asked) -> TableQuery:
         link = " OR " if missing else " AND "
-        sql = link.join(f"{column.sql} IS {'' if missing else 'NOT '}NULL" for column in table.cells)
+        sql = link.join(f"{c.sql} IS {'' if missing else 'NOT '}NULL" for c in asked.table.cells)
         words = f"{'any' if missing else 'no'} value is missing"
-        outputs = (Output("COUNT(*)", "number of rows"),) if counted else ()
-        return TableQuery(outputs, (), (Condition(sql, words),))
+        return TableQuery((ROWS_COUNT,) if counted else (), (), (Condition(sql, words),))
 
     return build
 
 
-def _cells(table: TableSchema, match: re.Match[str]) -> TableQuery:
-    held = " - ".join(f"COUNT({column.sql})" for column in table.cells)
-    sql = f"{len(table.cells)} * COUNT(*) - {held}"
-    return TableQuery((Output(sql, "number of missing values (cells) in all columns"),))
-
-
-def _columns_with(table: TableSchema, match: re.Match[str]) -> TableQuery:
-    held = " + ".join(f"CAST(COUNT({c.sql}) < COUNT(*) AS INTEGER)" for c in table.cells)
-    return TableQuery((Output(held, "number of columns with missing values"),))
+def _of_cells(each: str, link: str, around: str, label: str) -> Build:
+    """A figure of all cells: the SQL of each column, joined, inside a whole."""
+    return lambda asked: TableQuery(
+        (
+            Output(
+                around.format(
+                    link.join(each.format(c.sql) for c in asked.table.cells), len(asked.table.cells)
+                ),
+                label,
+            ),
+        )
+    )
 
 
 def _per_column(figure: str, title: str, rest: str = "") -> Build:
     """A figure of each column, a row each; `rest` follows the table of these rows."""
 
-    def build(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-        if table.unlisted:
-            return None
+    def build(asked: _Asked) -> TableQuery | None:
         name = "different values" if "DISTINCT" in figure else "missing values"
         each = " UNION ALL ".join(
-            f'SELECT {literal(c.name)} AS "column", {figure.format(c.sql)} AS "{name}" FROM {table.alias}'
-            for c in table.cells
+            f'SELECT {literal(c.name)} AS "column", {figure.format(c.sql)} AS "{name}" FROM {asked.table.alias}'
+            for c in asked.table.cells
         )
-        return TableQuery((), text=f"SELECT * FROM ({each}){rest}", title=title)
+        query = TableQuery((), text=f"SELECT * FROM ({each}){rest}", title=title)
+        return None if asked.table.unlisted else query
 
     return build
 
 
-def _missing_in(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    column = _column(table, match["column"])
-    if column is None:
-        return None
-    return TableQuery(
-        (Output("COUNT(*)", "number of rows"),),
-        (),
-        (Condition(f"{column.sql} IS NULL", f"{column.name} is missing"),),
-    )
+def _missing_in(asked: _Asked) -> TableQuery:
+    gap = Condition(f"{asked.column.sql} IS NULL", f"{asked.column.name} is missing")
+    return TableQuery((ROWS_COUNT,), (), (gap,))
 
 
-def _held(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    column = _column(table, match["column"])
-    if column is None:
-        return None
-    label = f"number of values of {column.name} that are not missing"
-    return TableQuery((Output(f"COUNT({column.sql})", label),))
+def _held(asked: _Asked) -> TableQuery:
+    label = f"number of values of {asked.column.name} that are not missing"
+    return TableQuery((Output(f"COUNT({asked.column.sql})", label),))
 
 
-# -- rows, ends, shares -----------------------------------------------------------------------------------------------
-
-
-def _last(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    word = (match["number"] or "1").strip()
+def _last(asked: _Asked) -> TableQuery | None:
+    word = (asked.match["number"] or "1").strip()
     rows = int(word) if word.isdigit() else NUMBER_WORDS.get(word)
     return TableQuery((), last=rows) if rows is not None and 0 < rows <= 1000 else None
 
 
-def _range(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    named = match.groupdict().get("column")
-    dates = table.of_kind("date")
-    column = _column(table, named) if named else dates[0] if len(dates) == 1 else None
-    if column is None or column.kind not in ("date", "number"):
-        return None
-    return TableQuery(tuple(aggregate(function, of_column(column)) for function in ("min", "max")))
+def _range(asked: _Asked) -> TableQuery:
+    return TableQuery(tuple(aggregate(function, of_column(asked.column)) for function in ("min", "max")))
 
 
-def _nth(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
+def _nth(asked: _Asked) -> TableQuery | None:
     """`second highest price`: of different values, as the answer says."""
-    column = _column(table, match["column"])
-    if column is None or column.kind not in ("number", "date"):
-        return None
+    column, match = asked.column, asked.match
     high = match["end"] in ("highest", "largest", "biggest", "greatest")
     if column.kind == "date" and match["end"] != "highest":
         return None
@@ -158,7 +164,7 @@ def _nth(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
     order = f"ORDER BY {shown.sql} {'DESC' if high else 'ASC'}"
     place = _NTH.index(match["nth"]) % 4 + 1
     text = (
-        f"SELECT DISTINCT {shown.sql} AS {quoted(label)} FROM {table.alias} WHERE {column.sql} IS NOT NULL "
+        f"SELECT DISTINCT {shown.sql} AS {quoted(label)} FROM {asked.table.alias} WHERE {column.sql} IS NOT NULL "
         f"QUALIFY dense_rank() OVER ({order}) = {place + 1}"
     )
     return TableQuery((Output(shown.sql, label, column),), text=text)
@@ -167,88 +173,72 @@ def _nth(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
 _NTH = ("second", "third", "fourth", "fifth", "2nd", "3rd", "4th", "5th")
 
 
-def _shares(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    column = _column(table, match["column"])
-    if column is None or column.kind not in ("text", "flag"):
-        return None
-    share = Output("100.0 * COUNT(*) / SUM(COUNT(*)) OVER ()", "percentage of all rows")
-    rows = Output("COUNT(*)", "number of rows")
-    return TableQuery((rows, share), (of_column(column),), order=("COUNT(*)", True))
+def _frequencies(*more: Output) -> Build:
+    return lambda asked: TableQuery((ROWS_COUNT, *more), (of_column(asked.column),), order=("COUNT(*)", True))
 
 
-def _frequencies(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    column = _column(table, match["column"])
-    rows = Output("COUNT(*)", "number of rows")
-    return None if column is None else TableQuery((rows,), (of_column(column),), order=("COUNT(*)", True))
-
-
-def _different(table: TableSchema, match: re.Match[str]) -> TableQuery | None:
-    column = _column(table, match["column"])
-    if column is None:
-        return None
-    return TableQuery(
-        (of_column(column),),
-        order=(column.sql, False),
-        distinct=True,
-        title=f"different values of {column.name}",
-    )
-
-
-def _column(table: TableSchema, text: str) -> ColumnSchema | None:
-    """The one column that some words of a question name."""
-    exact = [column for column in table.columns if " ".join(name_tokens(column.name)) == text]
-    if exact:
-        return exact[0] if len(exact) == 1 and exact[0] not in table.repeated else None
-    return table.column(tuple(text.split()))
+def _different(asked: _Asked) -> TableQuery:
+    title = f"different values of {asked.column.name}"
+    order = (asked.column.sql, False)
+    return TableQuery((of_column(asked.column),), order=order, distinct=True, title=title)
 
 
 _WITH_GAPS = rf"(?:{_HAVE} {_SOME}{_GONE}|(?:that )?are incomplete)"
 _WITHOUT_GAPS = rf"(?:{_HAVE} (?:no|zero) {_GONE}|without (?:any |a )?{_GONE}|(?:that )?are complete)"
 _SHARE = "(?:share|percentage|percent|proportion|fraction|distribution)s?"
 _GAPS = "COUNT(*) - COUNT({0})"
+_CELLS = _of_cells(
+    "COUNT({})", " - ", "{1} * COUNT(*) - {0}", "number of missing values (cells) in all columns"
+)
+_COLUMNS_WITH = _of_cells(
+    "CAST(COUNT({}) < COUNT(*) AS INTEGER)", " + ", "{0}", "number of columns with missing values"
+)
 _GAP_ORDER = ' WHERE "missing values" > 0 ORDER BY "missing values" DESC'
-_SHAPES: tuple[tuple[str, Build], ...] = (
-    (rf"{_COUNT} (?:ROWS {_WITH_GAPS}|incomplete ROWS)", _rows_with(True, True)),
-    (rf"{_COUNT} (?:ROWS {_WITHOUT_GAPS}|complete ROWS)", _rows_with(False, True)),
-    (rf"(?:which )?(?:ROWS {_WITH_GAPS}|incomplete ROWS)", _rows_with(True, False)),
-    (rf"(?:which )?(?:ROWS {_WITHOUT_GAPS}|complete ROWS)", _rows_with(False, False)),
-    (rf"(?:is|are) there {_SOME}{_GONE}", _cells),
-    (rf"(?:(?:{_COUNT}|total|total number of) )?{_GONE}(?: are there| there are)?(?: in total)?", _cells),
-    (rf"(?:{_COUNT} )?{_GONE} {_EACH}", _per_column(_GAPS, "missing values of each column")),
+_PERCENT = Output("100.0 * COUNT(*) / SUM(COUNT(*)) OVER ()", "percentage of all rows")
+_UNIQUE = "(?:unique|distinct|different)"
+_MOST_GAPS = ' QUALIFY rank() OVER (ORDER BY "missing values" DESC) = 1'
+_ENDS = "highest|largest|biggest|greatest|lowest|smallest"
+# A pattern; the kinds of the column that it needs, "" for any; the query that it stands for.
+_SHAPES: tuple[tuple[str, str, Build], ...] = (
+    (rf"{_COUNT} (?:ROWS {_WITH_GAPS}|incomplete ROWS)", "", _rows_with(True, True)),
+    (rf"{_COUNT} (?:ROWS {_WITHOUT_GAPS}|complete ROWS)", "", _rows_with(False, True)),
+    (rf"(?:which )?(?:ROWS {_WITH_GAPS}|incomplete ROWS)", "", _rows_with(True, False)),
+    (rf"(?:which )?(?:ROWS {_WITHOUT_GAPS}|complete ROWS)", "", _rows_with(False, False)),
+    (rf"(?:is|are) there {_SOME}{_GONE}", "", _CELLS),
+    (rf"(?:(?:{_COUNT}|total|total number of) )?{_GONE}(?: are there| there are)?(?: in total)?", "", _CELLS),
+    (rf"(?:{_COUNT} )?{_GONE} {_EACH}", "", _per_column(_GAPS, "missing values of each column")),
     (
-        rf"(?:{_COUNT} )?(?:unique|distinct|different) (?:values?|entries|elements?) (?:{_EACH}|of all columns)",
+        rf"(?:{_COUNT} )?{_UNIQUE} (?:values?|entries|elements?) (?:{_EACH}|of all columns)",
+        "",
         _per_column("COUNT(DISTINCT {0})", "different values of each column, missing ones not counted"),
     ),
-    (rf"(?:{_COUNT} )?{_GONE} (?:in|of|for) {_COLUMN}", _missing_in),
-    (rf"(?:unique|distinct|different) values (?:of|in|for) {_COLUMN}", _different),
-    (rf"{_COUNT} columns {_HAVE} {_SOME}{_GONE}", _columns_with),
+    (rf"(?:{_COUNT} )?{_GONE} (?:in|of|for) {_COLUMN}", "", _missing_in),
+    (rf"{_UNIQUE} values (?:of|in|for) {_COLUMN}", "", _different),
+    (rf"{_COUNT} columns {_HAVE} {_SOME}{_GONE}", "", _COLUMNS_WITH),
     (
         rf"(?:which |what )?columns? {_HAVE} {_SOME}{_GONE}",
+        "",
         _per_column(_GAPS, "missing values of the columns that have some", _GAP_ORDER),
     ),
     (
         rf"(?:which |what )?column {_HAVE} the (?:most|largest number of|highest number of) {_GONE}",
-        _per_column(
-            _GAPS,
-            "columns with the most missing values",
-            ' QUALIFY rank() OVER (ORDER BY "missing values" DESC) = 1',
-        ),
+        "",
+        _per_column(_GAPS, "columns with the most missing values", _MOST_GAPS),
     ),
-    (
-        rf"(?P<nth>{'|'.join(_NTH)}) (?P<end>highest|largest|biggest|greatest|lowest|smallest) {_COLUMN}",
-        _nth,
-    ),
-    (r"(?:the )?(?:last|bottom) (?P<number>\w+ )?ROWS", _last),
+    (rf"(?P<nth>{'|'.join(_NTH)}) (?P<end>{_ENDS}) {_COLUMN}", "number date", _nth),
+    (r"(?:the )?(?:last|bottom) (?P<number>\w+ )?ROWS", "", _last),
     (
         rf"(?:{_COUNT} )?values (?:in|of|for) {_COLUMN} (?:are|is) (?:not (?:missing|null|empty|nan)|present)",
+        "",
         _held,
     ),
-    (rf"(?:{_COUNT} )?non -? ?(?:missing|null|empty|nan) (?:values (?:in|of|for) )?{_COLUMN}", _held),
-    (rf"(?:date|time) range(?: of {_COLUMN})?", _range),
-    (rf"range of {_COLUMN}", _range),
+    (rf"(?:{_COUNT} )?non -? ?(?:missing|null|empty|nan) (?:values (?:in|of|for) )?{_COLUMN}", "", _held),
+    (rf"(?:(?:date|time) range(?: of {_COLUMN})?)", "number date", _range),
+    (rf"range of {_COLUMN}", "number date", _range),
     (
         rf"{_SHARE} (?:of|by|per) (?:rows (?:by|per) )?(?:each |every )?{_COLUMN}",
-        _shares,
+        "text flag",
+        _frequencies(_PERCENT),
     ),
-    (rf"(?:value counts|frequency|frequencies) (?:of|by|per) (?:each |every )?{_COLUMN}", _frequencies),
+    (rf"(?:value counts|frequency|frequencies) (?:of|by|per) (?:each |every )?{_COLUMN}", "", _frequencies()),
 )

@@ -205,13 +205,13 @@ def row_count(alias: str) -> str:
     return f'SELECT COUNT(*) AS "rows" FROM {alias}'
 
 
-def values(tables: Sequence[tuple[TableSchema, Sequence[str]]]) -> str:
+def values(tables: Sequence[tuple[int, TableSchema, Sequence[str]]]) -> str:
     """Which of some lower-case words are values of text columns of tables: the place of the table, column and value."""
     pieces = [
         f'SELECT {place} AS "table", {literal(column.name)} AS "column", CAST({column.sql} AS VARCHAR) AS "value" '
         f"FROM {table.alias} WHERE lower(CAST({column.sql} AS VARCHAR)) IN "
         f"({', '.join(literal(word) for word in wanted)}) GROUP BY ALL"
-        for place, (table, wanted) in enumerate(tables)
+        for place, table, wanted in tables
         for column in table.of_kind("text")[:8]
     ]
     return " UNION ALL ".join(pieces) + " LIMIT 50"

@@ -12,7 +12,7 @@ from reyn_jupyter.models.offline.conditions import SAID, Condition, number_at
 from reyn_jupyter.models.offline.lexer import EXTREMES, direction_of
 from reyn_jupyter.models.offline.parse_state import CALENDAR, ParseState, Ungrounded
 from reyn_jupyter.models.offline.sql_query import Output, aggregate, of_column, period
-from reyn_jupyter.models.offline.table_schema import ColumnSchema, literal
+from reyn_jupyter.models.offline.table_schema import fits_concept, literal
 
 _LISTING = ("list", "display", "print", "name", "sort", "order", "rank", "split")
 _SORTING = ("sort", "order", "rank")
@@ -32,6 +32,9 @@ def direction(board: ParseState, index: int, measure: Output) -> Literal["max", 
         Ungrounded: The measure does not decide it.
     """
     unit, column = board.units[index], measure.column
+    if unit.value in EXTREMES and not fits_concept(EXTREMES[unit.value].concept, column):
+        said = f"“{unit.text}” is not said of {measure.label}: name the column that is meant"
+        raise Ungrounded(said, (unit.text,))
     end = direction_of(
         unit.value if unit.value in EXTREMES else "earliest",
         column.parts if column else (),
@@ -214,7 +217,10 @@ def _order(board: ParseState, found: Subjects) -> None:
         if not any(board.units[i].value == "desc" for i in board.of_kind("order")):
             found.descending = False
         step = board.after(index)
-        if step is not None and board.roles.get(step) == "column" and not functions(board):
+        if step is None or board.roles.get(step) != "column":
+            continue
+        again = list(board.columns.values()).count(board.columns[step]) > 1  # "by day, sorted by day"
+        if again or not functions(board):
             board.give("order", step)
             found.order = of_column(board.columns[step])
 
@@ -245,21 +251,20 @@ def _groups(board: ParseState, found: Subjects) -> None:
             board.give("group", marker)  # "books by Tanaka"
             continue
         while step is not None:
-            output, used = _group_at(board, step)
+            output = _group_at(board, step)
             if output is None:
                 break
-            board.give("group", marker, step, *used)
+            board.give("group", marker, step)
             found.groups.append(output)
-            step = _next_joined(board, max([step, *used]))
+            step = _next_joined(board, step)
     for index in board.of_kind("period"):
         if board.free(index) and board.units[index].text.lower().endswith("ly"):
             before = board.before(index)
             if before is not None and board.units[before].value in ("avg", "median", "max", "min"):
                 words = f"{board.units[before].text} {board.units[index].text}"
                 raise Ungrounded(f"“{words}” may be of the rows or of the totals: say “per …”", (words,))
-            column, used = _date_column(board, index)
-            board.give("group", index, *used)
-            found.groups.append(period(board.units[index].value, column))
+            found.groups.append(_period_at(board, index))
+            board.give("group", index)
 
 
 def _is_figure(board: ParseState, step: int) -> bool:
@@ -274,8 +279,10 @@ def _is_figure(board: ParseState, step: int) -> bool:
 def _next_joined(board: ParseState, index: int) -> int | None:
     """The unit after an `and` or a comma."""
     following = index + 1
-    while following < len(board.units) and board.roles.get(following) in ("unit", "name"):
-        following += 1
+    while following < len(board.units) and (
+        board.roles.get(following) in ("unit", "name", "date") or board.units[following].value == "of"
+    ):
+        following += 1  # "per month of day and region"
     if following < len(board.units) and board.units[following].value in ("and", ",", "&"):
         step = board.after(following)
         if board.units[following].value == "," and board.tokens_after(following)[:1] == ["the"]:
@@ -284,25 +291,18 @@ def _next_joined(board: ParseState, index: int) -> int | None:
     return None
 
 
-def _group_at(board: ParseState, step: int) -> tuple[Output | None, list[int]]:
-    column = board.columns.get(step)
-    if column is not None and board.roles.get(step) == "column":
-        return of_column(column), []
-    if board.free(step, "period"):
-        chosen, used = _date_column(board, step)
-        return period(board.units[step].value, chosen), used
-    return None, []
+def _group_at(board: ParseState, step: int) -> Output | None:
+    if board.roles.get(step) == "column":
+        return of_column(board.columns[step])
+    return _period_at(board, step) if board.free(step, "period") else None
 
 
-def _date_column(board: ParseState, step: int) -> tuple[ColumnSchema, list[int]]:
-    named = [index for index in board.open_columns() if board.columns[index].kind == "date"]
-    chosen = [board.columns[index] for index in named] or list(board.table.of_kind("date"))
-    if not chosen:
+def _period_at(board: ParseState, step: int) -> Output:
+    """The period of the date column that is named, or of the only one."""
+    column = board.date_column(step, within=len(board.units))
+    if column is None:
         raise Ungrounded(f"{board.table.label} has no date column", (board.units[step].text,))
-    if len(chosen) > 1 and not named:
-        names = ", ".join(f"`{column.name}`" for column in chosen)
-        raise Ungrounded(f"{board.table.label} has several date columns; name one of {names}")
-    return chosen[0], named[:1]
+    return period(board.units[step].value, column)
 
 
 def _target(board: ParseState, found: Subjects) -> None:
@@ -313,9 +313,8 @@ def _target(board: ParseState, found: Subjects) -> None:
         return
     for index in board.of_kind("period"):
         if board.free(index):
-            column, used = _date_column(board, index)
-            board.give("target", index, *used)
-            found.target = period(board.units[index].value, column)
+            found.target = _period_at(board, index)
+            board.give("target", index)
             return
     named = [
         index for index in board.open_columns() if board.columns[index].kind in ("text", "other", "flag")

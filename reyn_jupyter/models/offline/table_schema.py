@@ -153,6 +153,30 @@ def _match(words: Sequence[str], column: ColumnSchema, loosely: bool) -> float:
     return 0.0
 
 
+_CONCEPT_PARTS = {
+    "length": "distance dist delay time trip duration elapsed wait km mile second ms wavelength width span",
+    "mass": "lb pound ton carat wt",
+    "height": "alt altitude elevation depth cm m ft inch",
+    "price": "amount bill value salary fare wage rent total usd eur",
+    "temperature": "degree celsius fahrenheit",
+}
+
+
+def fits_concept(concept: str, column: ColumnSchema | None) -> bool:
+    """Return whether an adjective of a concept is said of a column: a price is not long, a flight number neither.
+
+    Args:
+        concept: as in `Extreme`; adjectives of time and speed are decided by `direction_of`.
+        column: None for a count or an expression.
+    """
+    if concept in ("", "time", "speed"):
+        return True
+    own = column.parts if column is not None else ()
+    return any(
+        same_concept(concept, part) or part in (concept, *_CONCEPT_PARTS[concept].split()) for part in own
+    )
+
+
 def quoted(name: str) -> str:
     """A name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

@@ -252,6 +252,7 @@ SIBLINGS: list[tuple[str, Truth]] = [
         "number of flights per month of time_hour in flights",
         by(FL.groupby(FL.time_hour.dt.strftime("%Y-%m")).size()),
     ),
+    ("number of flights per month of time_hour and origin in flights", "| 2013-01 | EWR |"),
     ("number of flights per the column month in flights", by(FL.groupby("month").size())),
     ("number of flights with month 7 in flights", int((FL.month == 7).sum())),
     ("how many flights in 2013 in flights", Asks("`year` or from `time_hour`")),
@@ -291,6 +292,32 @@ SIBLINGS: list[tuple[str, Truth]] = [
     ("how many rows with gdpPercap under 2000 in gap", int((G.gdpPercap < 2000).sum())),
     ("how many penguins over 2000 in penguins", Asks("over")),
     ("price over 2000 in stocks", "No row"),
+    ("average lifeExp not in 1952 in gap", G[G.year != 1952].lifeExp.mean()),
+    ("average lifeExp not in 1952 or 1957 in gap", G[~G.year.isin([1952, 1957])].lifeExp.mean()),
+    ("average price except in 2005 and 2006 in stocks", S[S.date.dt.year == 2004].price.mean()),
+    (
+        "average price in 2005 in January in stocks",
+        S[(S.date.dt.year == 2005) & (S.date.dt.month == 1)].price.mean(),
+    ),
+    ("average price in January and March 2005 in stocks", Asks("year of each")),
+    ("average price in January 2005 and 2006 in stocks", Asks("year of each")),
+    (
+        "how many rows from 2004-02-01 until 2004-04-01 in stocks",
+        int(S.date.between("2004-02-01", "2004-04-01").sum()),
+    ),
+    ("average price not between 2005 and 2007 in stocks", Asks("years")),
+    ("average Acceleration of the heaviest cars in cars", Asks("heaviest")),
+    ("what was the highest price and when in stocks", Asks("when")),
+    ("what percent of riots is Male in 1992 in riots", 100 * (R.gender == "Male").mean()),
+    (
+        "what percent of price is from GOOG in 2005 in stocks",
+        100
+        * S[(S.symbol == "GOOG") & (S.date.dt.year == 2005)].price.sum()
+        / S[S.date.dt.year == 2005].price.sum(),
+    ),
+    ("average age by race sorted by race in riots", sorted(R.race.unique())),
+    ("average age sorted by race in riots", Asks("race")),
+    ("how many penguins where body_mass_g is not 2700 in penguins", int((P.body_mass_g != 2700).sum())),
     ("how many cars after 1970 in cars", int((C.Year.dt.year > 1970).sum())),
 ]
 

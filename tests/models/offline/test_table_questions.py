@@ -313,3 +313,40 @@ def test_a_table_that_is_nowhere_is_said_to_be_missing_among_many_tables() -> No
     talk = Desk(World("many", files, {"baskets": BASKETS, "levels": LEVELS})).ask("mean price in pricelist")
     assert "there is no table or variable `pricelist`" in talk.text
     assert "`baskets`" in talk.text
+
+
+def test_the_moments_of_a_column_have_one_format() -> None:
+    moments = ["2026-01-01", "2026-01-01T08:00:00", "2026-01-02T10:00:00.5", None]
+    frame = pd.DataFrame(
+        {
+            "at": pd.to_datetime(moments, format="ISO8601"),
+            "hour": pd.to_datetime(["2026-01-01", "2026-01-01T08:00:00", None, None], format="ISO8601"),
+            "day": pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03", None]),
+            "value": [1, 2, 3, 4],
+        }
+    )
+    rows = cells(Desk(World("times", {}, {"t": frame})).ask("rows in t where value is over 0"))
+    assert [row[0] for row in rows] == [
+        "2026-01-01T00:00:00.0",
+        "2026-01-01T08:00:00.0",
+        "2026-01-02T10:00:00.5",
+        "none",
+    ]
+    assert [row[1] for row in rows] == ["2026-01-01T00:00:00", "2026-01-01T08:00:00", "none", "none"]
+    assert [row[2] for row in rows] == ["2026-01-01", "2026-01-02", "2026-01-03", "none"]
+
+
+def test_an_adjective_that_is_not_said_of_a_column_is_declined() -> None:
+    frame = pd.DataFrame({"flight": [8, 9], "price": [1.5, 2.5], "distance": [100, 90], "weight": [3, 4]})
+    desk = Desk(World("adjectives", {}, {"flights": frame}))
+    right = {"longest distance": 100, "cheapest price": 1.5, "heaviest weight": 4, "highest flight": 9}
+    for question, value in right.items():
+        assert f"**{value}**" in desk.ask(f"{question} in flights").text
+    for question in (
+        "longest flight",
+        "longest price",
+        "cheapest distance",
+        "tallest weight",
+        "price * distance where weight is 3",
+    ):
+        assert desk.ask(f"{question} in flights").text.startswith("I cannot answer that")

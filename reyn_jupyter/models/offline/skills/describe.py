@@ -143,8 +143,7 @@ def describe_variable(name: str, result: ToolOutput) -> str:
         lines.append(f"- memory: {count(described['memory_bytes'], 'byte')}")
     cells = [column for column in columns if not column.level]
     if cells:
-        types = _types(described)
-        lines.append("\n" + table([{"column": c.name, "type": types.get(c.name) or c.kind} for c in cells]))
+        lines.append("\n" + table([{"column": c.name, "type": c.dtype or c.kind} for c in cells]))
     head = described.get("head")
     if isinstance(head, list) and head and all(isinstance(row, Mapping) for row in head):
         lines.append("\nFirst rows:\n\n" + table(head[:10]))
@@ -164,17 +163,3 @@ def _plain(item: Any) -> bool:
         or isinstance(item, (str, int, float, bool))
         or (isinstance(item, list) and len(item) <= 4)
     )
-
-
-def _types(described: Mapping[str, Any]) -> dict[str, str]:
-    for key in ("columns", "schema", "dtypes"):
-        found = described.get(key)
-        if isinstance(found, Mapping):
-            return {str(name): str(kind) for name, kind in found.items()}
-        if isinstance(found, list):
-            return {
-                str(item["name"]): str(item.get("dtype") or item.get("type") or "")
-                for item in found
-                if isinstance(item, Mapping) and "name" in item
-            }
-    return {}

@@ -12,6 +12,7 @@ from reyn_jupyter.models.offline.skills.files import check_result, job
 
 _REPLACE = ("replace", "change", "substitute", "swap", "rename", "correct", "turn")
 _WRITE = ("write", "save", "put", "create", "store")
+_LEADING = ("in", "inside", "the", "file", "of", "within", "to", "into", "as")
 _POLITE = {"please", "can", "could", "you", "now", "and", "then", "also", "just"}
 
 
@@ -22,7 +23,6 @@ class Replacement:
     path: str
     old: str
     new: str
-    everywhere: bool = False
 
 
 def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
@@ -36,9 +36,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
 
 def _edit(context: PlanningContext, wanted: Replacement) -> str:
     action = job(context, ("edit", "replace"), ("path", "old_string", "new_string"))
-    arguments: dict[str, object] = {"path": wanted.path, "old_string": wanted.old, "new_string": wanted.new}
-    if wanted.everywhere and "replace_all" in action.parameters:
-        arguments["replace_all"] = True
+    arguments = {"path": wanted.path, "old_string": wanted.old, "new_string": wanted.new}
     check_result(context.invoke(action, arguments), f"editing {code(wanted.path)}")
     return f"Replaced {code(wanted.old)} with {code(wanted.new)} in {code(wanted.path)}."
 
@@ -75,37 +73,19 @@ def edit(prompt: Prompt) -> Replacement | None:
         None,
     )
     if separator is None or verb < path < separator:
-        return _early(prompt, verb, path, separator)
+        return None
     stop = _before_path(tokens, path) if path > separator else len(tokens)
     return _replacement(prompt, tokens[path].text, (verb + 1, separator), (separator + 1, stop))
 
 
-def _early(prompt: Prompt, verb: int, path: int, separator: int | None) -> Replacement | None:
-    """`replace A in F with B`."""
-    if separator is None:
-        return None
-    start = _before_path(prompt.tokens, path)
-    return _replacement(
-        prompt, prompt.tokens[path].text, (verb + 1, start), (separator + 1, len(prompt.tokens))
-    )
-
-
 def _replacement(prompt: Prompt, path: str, old: tuple[int, int], new: tuple[int, int]) -> Replacement | None:
-    first, everywhere = old[0], False
-    while first < old[1] and prompt.tokens[first].lower in (
-        "the",
-        "word",
-        "text",
-        "string",
-        "every",
-        "all",
-        "each",
-    ):
-        everywhere = everywhere or prompt.tokens[first].lower in ("every", "all", "each")
+    first = old[0]
+    while first < old[1] and prompt.tokens[first].lower in ("the", "word", "text", "string"):
         first += 1
-    everywhere = everywhere or re.search(r"\b(?:everywhere|all occurrences)\b", prompt.lower) is not None
     was, becomes = _piece(prompt, first, old[1]), _piece(prompt, *new)
-    return Replacement(path, was, becomes, everywhere) if was and becomes is not None else None
+    if re.search(r"\b(?:every|all|each|everywhere|occurrences)\b", prompt.lower):
+        return None  # one place is changed
+    return Replacement(path, was, becomes) if was and becomes is not None else None
 
 
 def _piece(prompt: Prompt, start: int, stop: int) -> str:
@@ -120,17 +100,7 @@ def _piece(prompt: Prompt, start: int, stop: int) -> str:
 def _before_path(tokens: tuple[Token, ...], path: int) -> int:
     """Return where the words that lead to a path begin: `in the file F`."""
     index = path
-    while index > 0 and tokens[index - 1].lower in (
-        "in",
-        "inside",
-        "the",
-        "file",
-        "of",
-        "within",
-        "to",
-        "into",
-        "as",
-    ):
+    while index > 0 and tokens[index - 1].lower in _LEADING:
         index -= 1
     return index
 
@@ -144,17 +114,6 @@ def write(prompt: Prompt) -> tuple[str, str] | None:
         return None
     tokens = prompt.tokens
     path = next(index for index, token in enumerate(tokens) if token.kind == "path")
-    if any(token.kind == "quoted" for token in tokens):
-        return tokens[path].text, _piece(prompt, verb + 1, len(tokens))
-    after = next(
-        (
-            i + 1
-            for i in range(path + 1, len(tokens))
-            if tokens[i].lower in ("with", "containing", "saying", ":")
-        ),
-        None,
-    )
-    if after is not None:
-        return (tokens[path].text, text) if (text := _piece(prompt, after, len(tokens))) else None
-    text = _piece(prompt, verb + 1, _before_path(tokens, path))
-    return (tokens[path].text, text) if text else None
+    if not any(token.kind == "quoted" for token in tokens):
+        return None
+    return tokens[path].text, _piece(prompt, verb + 1, len(tokens))

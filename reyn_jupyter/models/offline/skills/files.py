@@ -12,7 +12,7 @@ from typing import Any
 
 from reyn_jupyter.models.offline.answers import ROWS, block, code
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
-from reyn_jupyter.models.offline.lexicon import content_stems, stem
+from reyn_jupyter.models.offline.lexicon import stem
 from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
@@ -36,11 +36,6 @@ _LIST = re.compile(
     r"|\bwhat(?:'s| is) in (?:the |this |my )?(?:folder|directory|workspace|project|current)\b"
     r"|\b(?:how many|number of|count)\b.{0,40}\bfiles?\b"
 )
-_LOOSELY = re.compile(
-    r"\A(?:(?:please|can you|could you|now)\s+)*(?:read|open|cat|what(?:'s| is) in(?:side)?|list|show me|show)\s+"
-    r"(?:the\s+|my\s+)?"
-)
-_COMMON = {"note", "notes", "document", "text", "folder", "directory", "content", "contents", "inside"}
 # Questions about what can be done, not about what lies in the workspace.
 ABLE = re.compile(
     r"\bwhat (?:else )?(?:can|could) (?:you|i|it|this)\b|\bwhat are you able\b|\Ahelp\b|\bwhat actions\b"
@@ -178,26 +173,6 @@ def _folder(prompt: Prompt) -> str | None:
         match = re.search(pattern, prompt.text)
         if match and match.group(1).lower() not in _NO_FOLDERS:
             return match.group(1)
-    return None
-
-
-def attempt_read_named(context: PlanningContext, prompt: Prompt) -> str | None:
-    """`read the staffing notes`, `what's in src?`: a file or folder by a word of its name; None when it is no such."""
-    match = _LOOSELY.match(prompt.lower)
-    if match is None or prompt.paths:
-        return None
-    words = [word for word in content_stems(prompt.text[match.end() :][:200]) if word not in _COMMON]
-    for word in words[:2]:
-        found = [path for path in paths_like(context, f"*{word}*") if not path.endswith("/")]
-        if len(found) == 1:
-            return _read(context, found[0], {})
-    if len(words) == 1 and match.group().startswith(("what", "list", "show")):
-        action = job(context, ("list",), ("path",))
-        result = context.invoke(action, {"path": words[0]})
-        if result.error is None:
-            return "\n".join(
-                [f"In {code(words[0])}:\n", *(f"- {code(path)}" for path in paths_in(result.json)[:ROWS])]
-            )
     return None
 
 

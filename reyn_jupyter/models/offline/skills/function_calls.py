@@ -30,26 +30,28 @@ _EXPLAIN = re.compile(
     re.IGNORECASE,
 )
 # Kinds of action that act on the workspace, the catalog or the world; they have routines of their own or none.
-_OTHERS = (
-    "file",
-    "table",
-    "chart",
-    "variable",
-    "memory",
-    "source",
-    "operation",
-    "mcp",
-    "exec",
-    "web",
-    "peer",
-    "corpus",
+_OTHERS = frozenset(
+    [
+        "file",
+        "table",
+        "chart",
+        "variable",
+        "memory",
+        "source",
+        "operation",
+        "mcp",
+        "exec",
+        "web",
+        "peer",
+        "corpus",
+    ]
 )
 SURE = 0.5  # of the name's words that a description must say before it is called
 
 
 def callables(context: PlanningContext) -> tuple[str, ...]:
     """The categories whose entries are called with arguments of their own: functions, tools, skills."""
-    return tuple(name for name in context.categories if not set(parts(name)) & set(_OTHERS))
+    return tuple(name for name in context.categories if not set(parts(name)) & _OTHERS)
 
 
 def attempt_named(context: PlanningContext, prompt: Prompt) -> str | None:
@@ -178,32 +180,31 @@ def describe_result(result: ToolOutput) -> str:
 
 
 NEAR = 5  # tokens between a parameter's name and its value
-_LINKS = {
-    "=",
-    ":",
-    "is",
-    "of",
-    "a",
-    "an",
-    "the",
-    "as",
-    "to",
-    "with",
-    "at",
-    "be",
-    "being",
-    "(",
-    "set",
-    "equal",
-    "about",
-    "for",
-}
-
-
+_LINKS = frozenset(
+    [
+        "=",
+        ":",
+        "is",
+        "of",
+        "a",
+        "an",
+        "the",
+        "as",
+        "to",
+        "with",
+        "at",
+        "be",
+        "being",
+        "(",
+        "set",
+        "equal",
+        "about",
+        "for",
+    ]
+)
 _SILENT = re.compile(
     "and|on|using|by|in|from|please|now|then|me|it|function|arguments?|parameters?|values?|args|thanks"
 )
-_BEFORE_NAME = ("with", "on", "for", "of", "to", "(")
 
 
 @dataclass
@@ -260,13 +261,9 @@ class _Filler:
         for name in names:
             if name in result.arguments:
                 continue
-            value = self._enumerated(name)
-            if value is None and name in self.action.required:
-                value = self._leftover(name)
+            value = self._leftover(name) if name in self.action.required else None
             if value is not None:
                 result.arguments[name] = value
-        if not self.action.required:
-            self._positional(result, names)
         result.missing = [name for name in self.action.required if name not in result.arguments]
         result.unplaced = self._unplaced()
         return result
@@ -317,8 +314,6 @@ class _Filler:
             token = self.tokens[step]
             if step in self.used:
                 return None
-            if token.kind == "symbol" and token.text == "[" and self._type(name) == "array":
-                return self._array(step)
             if (
                 token.kind in ("word", "symbol")
                 and token.lower in _LINKS
@@ -336,84 +331,16 @@ class _Filler:
             return self._value(step, name, loose=False)
         return None
 
-    def _enumerated(self, name: str) -> Any:
-        enum = self.action.parameters[name].get("enum")
-        for option in enum if isinstance(enum, list) else ():
-            wanted = str(option).lower()
-            for index, token in enumerate(self.tokens):
-                if index not in self.used and token.lower == wanted:
-                    self.used.add(index)
-                    return option
-        return None
-
     def _leftover(self, name: str) -> Any:
         """The first unused value of the right type."""
         kind = self._type(name)
         for step, token in enumerate(self.tokens):
-            if step in self.used:
+            if step in self.used or token.kind in ("word", "symbol"):
                 continue
-            if kind in ("number", "integer") and token.kind == "number":
+            fits = (token.kind == "number") == (kind in ("number", "integer"))
+            if kind == "reference" or (fits and kind in ("number", "integer", "string")):
                 return self._value(step, name, loose=False)
-            if kind == "array" and token.text == "[":
-                return self._array(step)
-            if (
-                kind == "reference"
-                and token.kind == "word"
-                and step
-                and self.tokens[step - 1].lower in _BEFORE_NAME
-            ):
-                return self._value(step, name, loose=False)
-            if kind in ("string", "reference") and token.kind in ("quoted", "path", "date"):
-                return self._value(step, name, loose=False)
-            if kind == "reference" and token.kind == "number":
-                return self._value(step, name, loose=False)
-        return self._phrase(name) if kind == "string" else None
-
-    def _phrase(self, name: str) -> str | None:
-        """For a string: a run of capitalised words, or all that follows the action's name when nothing else does."""
-        run: list[int] = []
-        for step, token in enumerate(self.tokens):
-            capital = token.kind == "word" and token.text[:1].isupper() and step > 0 and step not in self.used
-            if capital:
-                run.append(step)
-            elif run:
-                break
-        if run:
-            self.used.update(run)
-            return self.prompt.text[self.tokens[run[0]].start : self.tokens[run[-1]].end]
-        strings = [key for key in self.action.required if self._type(key) == "string"]
-        rest = list(range(max(self.used, default=-1) + 1, len(self.tokens)))
-        rest = (
-            rest[1:] if rest and self.tokens[rest[0]].lower in ("with", "on", "for", "of", ":", "(") else rest
-        )
-        if strings == [name] and rest and 0 <= min(self.used, default=-1) <= 2 and not self._question():
-            self.used.update(rest)
-            return self.prompt.text[self.tokens[rest[0]].start : self.tokens[rest[-1]].end].rstrip("?)")
         return None
-
-    def _question(self) -> bool:
-        return self.tokens[0].lower in (
-            "what",
-            "what's",
-            "how",
-            "why",
-            "who",
-            "when",
-            "where",
-            "does",
-            "is",
-            "can",
-        )
-
-    def _positional(self, result: FilledArguments, names: list[str]) -> None:
-        if (
-            not result.arguments
-            and names
-            and any(token.kind in ("number", "quoted") for token in self.tokens)
-        ):
-            value = self._leftover(names[0])
-            if value is not None:
-                result.arguments[names[0]] = value
 
     # -- what a value is --------------------------------------------------------------------------------------------
 
@@ -459,17 +386,3 @@ class _Filler:
         if value is not None:
             self.used.add(step)
         return value
-
-    def _array(self, step: int) -> list[Any] | None:
-        match = re.match(r"\[([^\[\]]{0,2000})\]", self.prompt.text[self.tokens[step].start :])
-        if match is None:
-            return None
-        end = self.tokens[step].start + match.end()
-        inside = [i for i in range(step, len(self.tokens)) if self.tokens[i].start < end]
-        self.used.update(inside)
-        values = [
-            self.tokens[i]
-            for i in inside
-            if self.tokens[i].kind in ("number", "quoted", "word", "date", "path")
-        ]
-        return [token.number if token.kind == "number" else token.text for token in values]

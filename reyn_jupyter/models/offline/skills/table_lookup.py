@@ -6,7 +6,7 @@ Questions about tables: weigh the tables on offer, look values up, ask one query
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reyn_jupyter.models.offline import sql_query
@@ -32,24 +32,14 @@ SAMPLE = 2  # rows that tell what a column holds
 GUESSES = 2  # tables that are tried when the prompt names none
 MANY_WORDS = 20  # the weight of a reason that names no word, or of a table that the prompt does not name
 CANDIDATES = 60  # runs of words that are looked up as values
+FORMS = 500  # spellings of them
 ABILITIES = (
     "I can count, add up, average, rank, group and filter rows by their columns and values, and count missing values, "
     "duplicates and shares."
 )
-_RESERVED = {
-    "table",
-    "order",
-    "group",
-    "select",
-    "from",
-    "where",
-    "values",
-    "user",
-    "column",
-    "end",
-    "all",
-    "desc",
-}
+_RESERVED = frozenset(
+    ["table", "order", "group", "select", "from", "where", "values", "user", "column", "end", "all", "desc"]
+)
 
 Maker = Callable[[], TableSchema | None]
 
@@ -139,6 +129,11 @@ def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = 
             return None
         raise Declined(
             f"the index of {code(action.entry)} has the name of a column, or of another level, too."
+        )
+    kind = str(described.get("type")) if isinstance(described, dict) else ""
+    if named and not columns and kind.endswith(("Frame", "Table")) and "shape" not in described:
+        raise Declined(
+            f"{code(action.entry)} is a {kind} that is not of pandas, and I read those alone: make it one first."
         )
     unlisted = left if isinstance(left, int) else 0
     return (
@@ -258,7 +253,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     if re.search(r"\b(?:join|merge|joined|combine)\b", prompt.lower):
         both = join_tables(context, prompt)
         if both is not None:
-            return _joined_answer(context, both, found)
+            return _answer(context, *_first_reading(context, prompt, found, [], [[lambda: both]]))
     try:
         return _answer(context, *best_reading(context, prompt, found))
     except Declined:
@@ -310,7 +305,7 @@ def best_reading(
     if near is not None:
         raise Declined(f"{_no_table(context, unknown)} Did you mean {code(near)}?")
     try:
-        return _first_reading(context, prompt, found, reasons)
+        return _first_reading(context, prompt, found, reasons, candidates(context, prompt))
     except ToolRequest:
         if not reasons or not context.last_step:
             raise
@@ -336,9 +331,13 @@ def _no_table(context: PlanningContext, name: str) -> str:
 
 
 def _first_reading(
-    context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...], reasons: list[tuple[int, str]]
+    context: PlanningContext,
+    prompt: Prompt,
+    found: tuple[Unit, ...],
+    reasons: list[tuple[int, str]],
+    groups: Iterable[list[Maker]],
 ) -> tuple[TableSchema, TableQuery]:
-    for group in candidates(context, prompt):
+    for group in groups:
         answers: list[tuple[TableSchema, TableQuery]] = []
         lookups: list[tuple[TableSchema, ValueLookup]] = []
         tried = [made for make in group if (made := make()) is not None]
@@ -365,7 +364,8 @@ def _first_reading(
         named = "|".join(re.escape(on.label.lower()) for on in tried)
         if tried and re.search(rf"\b(?:in|from) (?:the )?(?:{named})(?!\w)", prompt.lower):
             raise Declined(min(reasons)[1])  # no other table is meant
-    raise Declined("I found no table that the question is about. Name a variable or a file.")
+    unknown = "I found no table that the question is about. Name a variable or a file."
+    raise Declined(min(reasons)[1] if reasons else unknown)
 
 
 def _listed_labels(answers: Sequence[tuple[TableSchema, TableQuery]]) -> str:
@@ -376,17 +376,6 @@ def _reason(on: TableSchema, error: Ungrounded) -> tuple[int, str]:
     columns = ", ".join(code(column.name) for column in on.columns[:20])
     weight = (len(error.words) or MANY_WORDS) + (0 if on.named else MANY_WORDS)
     return weight, f"{error}. The columns of {code(on.label)}: {columns}. {ABILITIES}"
-
-
-def _joined_answer(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...]) -> str:
-    try:
-        try:
-            asked = interpret(found, on, None, _names(on))
-        except ValueLookup as need:
-            asked = interpret(found, on, _values(context, [(on, need.candidates)])[0], _names(on))
-        return _answer(context, on, asked)
-    except Ungrounded as error:
-        raise Declined(_reason(on, error)[1]) from error
 
 
 def _names(on: TableSchema) -> list[str]:
@@ -467,22 +456,46 @@ def _put_together(asked: TableQuery, rows: list[dict[str, object]], most: int) -
 
 
 def _values(context: PlanningContext, wanted: Sequence[tuple[TableSchema, Sequence[str]]]) -> list[Values]:
-    """What the words of a question are among the values of each table, by one query over all of them."""
+    """What the words of a question are among the values of each table."""
     forms = [
         {form: words for words in reversed(given[:CANDIDATES]) for form in reversed(_forms(words))}
         for _, given in wanted
     ]
-    text = sql_query.values([(on, sorted(known)) for (on, _), known in zip(wanted, forms, strict=True)])
-    sources = {alias: source for on, _ in wanted for alias, source in by_alias(on).items()}
     found: list[dict[str, list[tuple[str, str]]]] = [{} for _ in wanted]
-    for row in records(context, text, sources).rows:
-        place, name, stored = row.get("table"), row.get("column"), row.get("value")
-        if not isinstance(place, int) or not 0 <= place < len(wanted) or not isinstance(stored, str):
-            continue
+    for place, name, stored in _cells(
+        context, [(on, sorted(known)) for (on, _), known in zip(wanted, forms, strict=True)]
+    ):
         words = forms[place].get(stored.lower())
         if words is not None and any(column.name == name for column in wanted[place][0].columns):
-            found[place].setdefault(words, []).append((str(name), stored))
+            found[place].setdefault(words, []).append((name, stored))
     return [{words: _exact(words, held) for words, held in known.items()} for known in found]
+
+
+def _cells(
+    context: PlanningContext, wanted: Sequence[tuple[TableSchema, Sequence[str]]]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield where some words are cells of text columns: the place of the table, the column, and the cell."""
+    find = for_job(_listed(context), ("find", "values"), ("variables", "texts"))
+    variables = {on.source: place for place, (on, _) in enumerate(wanted) if on.source.isidentifier()}
+    if find is not None and variables:
+        texts = sorted({word for place in variables.values() for word in wanted[place][1]})
+        held = context.whole(
+            context.invoke(find, {"variables": list(variables), "texts": texts[:FORMS]})
+        ).json
+        cells = held.get("found") if isinstance(held, dict) else None
+        for cell in cells if isinstance(cells, list) else ():
+            if isinstance(cell, dict) and cell.get("variable") in variables:
+                yield variables[cell["variable"]], str(cell.get("column")), str(cell.get("value"))
+    rest = [
+        (place, *pair) for place, pair in enumerate(wanted) if find is None or pair[0].source not in variables
+    ]
+    rest = [(place, on, words) for place, on, words in rest if words and on.of_kind("text")]
+    if rest:
+        sources = {alias: source for _, on, _ in rest for alias, source in by_alias(on).items()}
+        for row in records(context, sql_query.values(rest), sources).rows:
+            place, name, stored = row.get("table"), row.get("column"), row.get("value")
+            if isinstance(place, int) and 0 <= place < len(wanted) and isinstance(stored, str):
+                yield place, str(name), stored
 
 
 def _exact(words: str, held: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -514,7 +527,7 @@ def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
         text = "; ".join(facts) + "."
         return text[:1].upper() + text[1:]
     if len(rows) == 1 and asked.outputs and (asked.limit == 1 or asked.extreme is not None):
-        first, *rest = [(name, cell(given)) for name, given in rows[0].items()] or [("", "")]
+        first, *rest = [(name, cell(value(given))) for name, given in rows[0].items()] or [("", "")]
         said = "".join(f", {name} {given}" for name, given in rest)
         return f"From {labels}{where}: **{first[1]}** ({first[0]}){said}."
     heading = _heading(asked, on, labels, where, found)

@@ -113,7 +113,7 @@ def _inner_run(
     if left := len(inner.calls) - len(blocks):
         knob = f'session.trace("{look.line(inner.run[-12:], 20)}").call_log'
         blocks.append(Notice(f"… {count(left, 'more call')} not shown here; all of them: {knob}", "muted"))
-    tokens = f" · {count(inner.tokens, 'token')}" if inner.replies else ""
+    tokens = f" · {count(inner.tokens, 'token')}" if inner.tokens else ""
     who = "Inner run"
     if inner.model is not None:  # a peer's, which has a model of its own
         who = f"Answered by {look.line(inner.model, 60)} · {count(len(inner.steps), 'step')}"

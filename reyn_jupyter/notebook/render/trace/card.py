@@ -298,11 +298,13 @@ def _sent_amount(trace: Trace, look: Look) -> str:
 
 def details_line(trace: Trace) -> str:
     """Return what stands beside the heading of the details: steps, tokens, history."""
-    facts = [count(len(trace.steps), "step"), count(len(trace.calls), "call"), _tokens(trace)]
+    facts = [count(len(trace.steps), "step"), count(len(trace.calls), "call")]
+    facts += [_tokens(trace)] if trace.tokens else []  # the offline model uses none
     turn, history = trace.started.turn, trace.started.history_tokens
     if turn is not None and (turn > 1 or history):
         afresh = ", --new starts afresh" if history >= LONG_HISTORY else ""
-        facts.append(f"turn {turn}, {count(history, 'token')} of history{afresh}")
+        tokens = f", {count(history, 'token')} of history{afresh}" if trace.tokens else ""
+        facts.append(f"turn {turn}{tokens}")
     return " · ".join(facts)
 
 
@@ -343,7 +345,7 @@ def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
     requested = trace.steps[-1].requested if trace.steps and trace.steps[-1].replied is None else None
     waited = trace.waited_until(look.now)
     clock = formatting.clock(max(0.0, look.now - trace.started.at - waited))
-    facts = [_doing(trace, look), clock, *([f"{_tokens(trace)} so far"] if trace.replies else [])]
+    facts = [_doing(trace, look), clock, *([f"{_tokens(trace)} so far"] if trace.tokens else [])]
     if waited >= 1 and not trace.open_questions:
         facts.append(f"{formatting.seconds(waited)} waiting for you")
     if requested is not None and trace.started.real and requested.estimated_tokens:
@@ -423,10 +425,8 @@ def _step_title(step: Step, trace: Trace, look: Look) -> str:
     if step.replied is not None:
         tokens = step.replied.prompt_tokens + step.replied.completion_tokens
         about = "≈ " if step.replied.estimated else ""
-        parts += [
-            f"model {formatting.seconds(step.replied.seconds)}",
-            f"{about}{count(tokens, 'token')}",
-        ]
+        parts.append(f"model {formatting.seconds(step.replied.seconds)}")
+        parts += [f"{about}{count(tokens, 'token')}"] if tokens else []
         if step.replied.retries:
             why = "; ".join(dict.fromkeys(look.line(each.reason, 100) for each in step.retries[-2:]))
             parts.append(f"{step.replied.retries} retried{f' ({why})' if why else ''}")

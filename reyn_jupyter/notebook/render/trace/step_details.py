@@ -347,7 +347,7 @@ def reply_view(trace: Trace, step: Step, place: int, look: Look, running: bool) 
         return View("part", "Reply", (badge,), (), (Notice(said, "info" if running else "warn"),))
     facts = [formatting.seconds(replied.seconds)]
     about = "≈ " if replied.estimated else ""
-    if not replied.error:
+    if not replied.error and (replied.prompt_tokens or replied.completion_tokens):
         facts.append(f"{about}{replied.prompt_tokens:,} tokens in, {replied.completion_tokens:,} out")
         parts = {
             "of them cached": replied.cached_tokens,

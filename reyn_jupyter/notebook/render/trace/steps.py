@@ -139,8 +139,8 @@ def _said(replied: ModelReplied | None, look: Look) -> str:
 
 
 def _tokens(replied: ModelReplied) -> str:
-    about = "≈ " if replied.estimated else ""
-    return f"{about}{count(replied.prompt_tokens + replied.completion_tokens, 'token')}"
+    tokens = replied.prompt_tokens + replied.completion_tokens
+    return f"{'≈ ' if replied.estimated else ''}{count(tokens, 'token')}" if tokens else ""
 
 
 def _call_row(call: Call, place: int, trace: Trace, look: Look, clock: _Clock) -> StepRow:
