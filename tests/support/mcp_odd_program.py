@@ -1,7 +1,9 @@
 """A server whose answers are given word for word, by the JSON file that its argument names.
 
 `initialize` is merged into the answer of the handshake, `listing` is the answer of a listing, `answers` has the result
-or the error of a call by the name of its tool; a tool without one answers with its arguments.
+or the error of a call by the name of its tool; a tool without one answers with its arguments. `writes` goes to its
+standard error at the start, and with `ends` it ends then. With `strict` it ends at a first message that is not
+`initialize`, and writes `complains` before.
 """
 
 from __future__ import annotations
@@ -32,7 +34,16 @@ def answer(message: dict) -> dict:
     return {"error": {"code": -32601, "message": "Method not found"}}
 
 
+sys.stderr.write(OPTIONS.get("writes", ""))
+if OPTIONS.get("ends"):
+    sys.exit(1)
+is_first = True
 for line in sys.stdin:
     asked = json.loads(line)
+    if is_first and asked["method"] != "initialize":
+        sys.stderr.write(OPTIONS.get("complains", ""))
+        if OPTIONS.get("strict"):
+            sys.exit("expected initialize, got " + asked["method"])
+    is_first = False
     if "method" in asked and "id" in asked:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer(asked)}), flush=True)
