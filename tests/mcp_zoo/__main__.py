@@ -41,6 +41,13 @@ NPM = (
     "install",
 )
 PATH = f"{NODE / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+KUBE_CONFIG = """apiVersion: v1
+kind: Config
+clusters: [{name: zoo, cluster: {server: "http://127.0.0.1:9"}}]
+contexts: [{name: zoo, context: {cluster: zoo, user: ada}}]
+users: [{name: ada, user: {}}]
+current-context: zoo
+"""
 INSTALL_SECONDS = 900
 HTTP_SECONDS = 60.0  # until a server at an address takes connections
 LONGEST_REASON = 300  # characters
@@ -110,7 +117,7 @@ def sample_files(folder: Path) -> None:
             "eslint.config.js": 'export default [{ rules: { "no-unused-vars": "error" } }];\n',
             "unused.js": "const unused = 1;\n",
             "package.json": '{"name": "zoo", "version": "1.0.0", "type": "module"}\n',
-            "template.json": '{"Resources": {"Bucket": {"Type": "AWS::S3::Bucket", "Properties": {"Nmae": "x"}}}}\n',
+            "kube.yaml": KUBE_CONFIG,
             "home/.keep": "",
         },
     )
