@@ -182,21 +182,18 @@ SERVERS = (
         (Call("git_log", {"repo_path": "{folder}"}, "Write the first notes"),),
     ),
     ZooServer(
-        "fetch", "PyPI", "mcp-server-fetch==2026.10.24", f"{_PYTHON} 2, a prompt",
+        "fetch", "PyPI", "mcp-server-fetch==2026.10.24", f"{_PYTHON} 2",
         ("mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"), 1,
-        (
-            Call("fetch", {"url": "{page}", "raw": True}, "a fine day"),
-            Call("fetch", {"url": "{page}"}, "a fine day", "prompt"),
-        ),
+        (Call("fetch", {"url": "{page}", "raw": True}, "a fine day"),),
     ),
     ZooServer(
-        "sqlite", "PyPI", "mcp-server-sqlite==2025.4.25", f"{_PYTHON} 1.6", ("mcp-server-sqlite", "--db-path", "{folder}/a.db"), 6,
+        "sqlite", "PyPI", "mcp-server-sqlite==2025.4.25", f"{_PYTHON} 1.6, silent at an unknown request", ("mcp-server-sqlite", "--db-path", "{folder}/a.db"), 6,
         (
             Call("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
             Call("memo://insights", {}, "No business insights", "resource"),
-            Call("mcp-demo", {"topic": "birds"}, "birds", "prompt"),
+            Call("mcp-demo", {"topic": "birds"}, "assistants goal", "prompt"),
         ),
-        beside=("mcp==1.6.0",),
+        beside=("mcp==1.6.0", "pydantic==2.11.10"),
     ),
     ZooServer(
         "calculator", "PyPI", "mcp-server-calculator==0.2.1", f"{_PYTHON} 1, FastMCP", ("mcp-server-calculator",), 1,
@@ -215,7 +212,7 @@ SERVERS = (
         "tree-sitter", "PyPI", "mcp-server-tree-sitter==0.7.0", f"{_PYTHON} 1, FastMCP, many prompts", ("mcp-server-tree-sitter",), 26,
         (
             Call("register_project_tool", {"path": "{folder}/code", "name": "shapes"}, "shapes"),
-            Call("get_symbols", {"project": "shapes", "file_path": "shapes.py"}, "area"),
+            Call("list_projects_tool", {}, "shapes"),
         ),
         beside=_FIRST_SDK,
     ),

@@ -3,7 +3,7 @@
 `initialize` is merged into the answer of the handshake, `listing` is the answer of a listing, `answers` has the result
 or the error of a call by the name of its tool; a tool without one answers with its arguments. `writes` goes to its
 standard error at the start, and with `ends` it ends then. With `strict` it ends at a first message that is not
-`initialize`, and writes `complains` before.
+`initialize`, and writes `complains` before; with `silent` it does not answer it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ for line in sys.stdin:
         sys.stderr.write(OPTIONS.get("complains", ""))
         if OPTIONS.get("strict"):
             sys.exit("expected initialize, got " + asked["method"])
+        if OPTIONS.get("silent"):
+            continue
     is_first = False
     if "method" in asked and "id" in asked:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer(asked)}), flush=True)

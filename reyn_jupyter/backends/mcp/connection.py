@@ -2,7 +2,8 @@
 
 Invariants: one task opens the client, holds it and closes it, so that a connection that breaks ends this task and no
 call; calls use the client from tasks of their own, side by side. A server is started when it is needed and not before.
-One that ends at the question for the newest protocol is started again at once, and asked for the older one.
+One that ends at the question for the newest protocol is started again at once, and asked for the older one; one that
+does not answer it is asked for the older one beside.
 After a failure it is left alone for a while that doubles, and who asks meanwhile gets the reason at once. A call is
 repeated only where the server cannot have seen it.
 """
@@ -139,7 +140,7 @@ class ServerConnection:
         self._sign_in = links.sign_in(server) if server.transport == "http" else None
         self._unsigned_at: object = None  # the stamp of the sign-ins when the server wanted another
         self._version = self._protocol = ""
-        self._is_older = False  # the question for the newest protocol ended it
+        self._is_older = False  # it ended at the question for the newest protocol, or did not answer it
         self._calls = self._errors = 0
         self._times: deque[float] = deque(maxlen=_KEPT_TIMES)
 
@@ -287,6 +288,10 @@ class ServerConnection:
         self._is_older = True
         return client
 
+    def _note_silence(self) -> None:
+        self._is_older = True
+        self.log.add("[reyn] it did not answer the question for the newest protocol; the older one is spoken")
+
     def _note_opened(self, client: Client) -> None:
         told = client.server_info
         self._version = "" if told is None else shorten(visible(f"{told.name} {told.version}".strip()), 100)
@@ -337,7 +342,11 @@ class ServerConnection:
         else:
             transport = program_transport(links.programs, self.server, self.log, ended)
         client = Client(
-            forgiving(transport, lambda text: self.log.add(f"[reyn] {text}")),
+            forgiving(
+                transport,
+                lambda text: self.log.add(f"[reyn] {text}"),
+                self._note_silence if self.server.transport == "stdio" else None,
+            ),
             client_info=Implementation(name="reyn-jupyter", version="1"),
             log_level="info",
             mode=mode,

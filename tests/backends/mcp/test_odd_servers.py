@@ -405,6 +405,20 @@ def test_a_server_that_ends_at_another_first_message_than_initialize_is_used(
     assert access.log("odd").count(refusal) == 1  # it is not asked again
 
 
+def test_a_server_that_leaves_the_question_for_the_newest_protocol_unanswered_is_used(
+    odd: Callable[..., reyn.Session],
+) -> None:
+    """As servers of the first versions of the SDK for Python do."""
+    session = odd(tools=[tool()], silent=True)
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    access = session.parts.services.mcp
+    asked = [line for line in access.log("odd") if "did not answer" in line]
+    assert len(asked) == 1
+    ENGINE.run(access.restart("odd"))
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    assert [line for line in access.log("odd") if "did not answer" in line] == asked  # it is not asked again
+
+
 CRASHES = {
     "node": (
         "node:internal/modules/run_main:107\n    triggerUncaughtException(\n    ^\n\n"
