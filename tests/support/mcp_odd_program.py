@@ -3,7 +3,8 @@
 `initialize` is merged into the answer of the handshake, `listing` is the answer of a listing, `answers` has the result
 or the error of a call by the name of its tool; a tool without one answers with its arguments. `writes` goes to its
 standard error at the start, and with `ends` it ends then. With `strict` it ends at a first message that is not
-`initialize`, and writes `complains` before; with `silent` it does not answer it.
+`initialize`, and writes `complains` before; with `silent` it does not answer it. With
+`single` it takes no `initialize` after it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ OPTIONS = json.loads(Path(sys.argv[1]).read_text())
 
 def answer(message: dict) -> dict:
     method, params = message["method"], message.get("params") or {}
+    if method == "initialize" and OPTIONS.get("initialize", {}) is None:
+        return {"error": {"code": -32600, "message": 'duplicate "initialize" received'}}
     if method == "initialize":
         told = {
             "protocolVersion": params["protocolVersion"],
@@ -44,6 +47,8 @@ for line in sys.stdin:
         sys.stderr.write(OPTIONS.get("complains", ""))
         if OPTIONS.get("strict"):
             sys.exit("expected initialize, got " + asked["method"])
+        if OPTIONS.get("single"):
+            OPTIONS["initialize"] = None
         if OPTIONS.get("silent"):
             continue
     is_first = False

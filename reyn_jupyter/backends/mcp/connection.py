@@ -2,8 +2,8 @@
 
 Invariants: one task opens the client, holds it and closes it, so that a connection that breaks ends this task and no
 call; calls use the client from tasks of their own, side by side. A server is started when it is needed and not before.
-One that ends at the question for the newest protocol is started again at once, and asked for the older one; one that
-does not answer it is asked for the older one beside.
+One that ends at the question for the newest protocol is started again at once, and asked for the older one alone; one
+that does not answer it for a while is asked for the older one too.
 After a failure it is left alone for a while that doubles, and who asks meanwhile gets the reason at once. A call is
 repeated only where the server cannot have seen it.
 """
@@ -54,8 +54,9 @@ LONGEST_REASON = 500  # characters
 _MOST_LOGGED = 20  # tools that are left out, in the log
 _KEPT_TIMES = 200  # calls whose duration is kept
 _BREAK = 1.0  # seconds between a broken call and the word of the owner why
-_ASKED_AGAIN = (
-    "[reyn] it ended when it was asked for the newest protocol; it is started again for the older one"
+_SILENT = "[reyn] it has not answered the question for the newest protocol; it is asked for the older one too"
+_STARTED_AGAIN = (
+    "[reyn] it fails after the question for the newest protocol; it is started again for the older one"
 )
 _SETTLE = 0.1  # seconds in which several changes of a listing are one
 
@@ -267,8 +268,11 @@ class ServerConnection:
     async def _entered(self, stack: AsyncExitStack, life: _Life) -> Client:
         """Return the client with its handshake done.
 
-        Servers of older SDKs (the one for Rust, say) end at a first message that is not `initialize`.
+        Servers of older SDKs (the one for Rust, say) end at a first message that is not `initialize`. Those that start
+        slowly may answer it late, and refuse the `initialize` that followed it.
         """
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
         is_older, self._is_older = self._is_older, False
         if not is_older:
             ends: list[str] = []
@@ -276,13 +280,14 @@ class ServerConnection:
             try:
                 client = await stack.enter_async_context(self._client(life, lambda reason: end(reason)))
             except Exception:
-                if not ends:
+                if not (ends or self._is_older):
                     raise
-                self.log.add(_ASKED_AGAIN)
+                self.log.add(_STARTED_AGAIN)
             else:
                 end = life.end
                 if ends:
                     life.end(ends[0])
+                self._is_older = self._is_older and client.protocol_version not in MODERN_PROTOCOL_VERSIONS
                 return client
         client = await stack.enter_async_context(self._client(life, life.end, "legacy"))
         self._is_older = True
@@ -290,7 +295,7 @@ class ServerConnection:
 
     def _note_silence(self) -> None:
         self._is_older = True
-        self.log.add("[reyn] it did not answer the question for the newest protocol; the older one is spoken")
+        self.log.add(_SILENT)
 
     def _note_opened(self, client: Client) -> None:
         told = client.server_info
