@@ -180,7 +180,7 @@ def served(server: ZooServer, names: Mapping[str, str]) -> Iterator[reyn.Session
     folder, home = Path(names["folder"]), Path(names["folder"]) / "home"
     place = BUILD / server.name / ("node_modules/.bin" if server.registry == "npm" else "bin")
     words = [str(filled(each, names)) for each in server.run.split()]
-    command = (str(place / words[0]), *words[1:])
+    command = (os.path.normpath(place / words[0]), *words[1:])
     env = {"PATH": f"{place}:{PATH}", "HOME": str(home)} | {
         name: str(filled(text, names)) for name, text in server.env.items()
     }

@@ -58,6 +58,12 @@ _SILENT = "[reyn] it has not answered the question for the newest protocol; it i
 _STARTED_AGAIN = (
     "[reyn] it fails after the question for the newest protocol; it is started again for the older one"
 )
+# What the SDK says of a response without a message of the protocol, such as 405.
+_NOT_TAKEN = ("Server returned an error response", "Not Found")
+_OTHER_ADDRESS = (
+    ": the address does not take streamable HTTP; "
+    "a server that speaks SSE alone is reached through a program such as mcp-proxy"
+)
 _SETTLE = 0.1  # seconds in which several changes of a listing are one
 
 # The call that a server's question is for, where the SDK asks it in the task of the call.
@@ -262,6 +268,8 @@ class ServerConnection:
             else:
                 leaf = _leaves(error)[0]
                 reason = str(leaf) if isinstance(leaf, CannotStartError) else _words(error)
+                if getattr(leaf, "message", "") in _NOT_TAKEN:
+                    reason += _OTHER_ADDRESS
         finally:
             self._settle(life, reason, time.monotonic() - began)
 

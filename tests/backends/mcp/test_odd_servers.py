@@ -425,25 +425,45 @@ def test_a_server_that_leaves_the_question_for_the_newest_protocol_unanswered_is
 
 CRASHES = {
     "node": (
-        "node:internal/modules/run_main:107\n    triggerUncaughtException(\n    ^\n\n"
-        "Error: Cannot find module '/srv/index.js'\n    at resolve (node:internal/modules/loader:1:2) {\n"
-        "  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v24.19.0\n",
+        """node:internal/modules/run_main:107
+    triggerUncaughtException(
+    ^
+
+Error: Cannot find module '/srv/index.js'
+    at resolve (node:internal/modules/loader:1:2) {
+  code: 'MODULE_NOT_FOUND'
+}
+
+Node.js v24.19.0
+""",
         "Error: Cannot find module '/srv/index.js'",
     ),
     "go": (
-        "Error: no current-context is set in kubeconfig.\nUsage:\n  server [flags]\n\nFlags:\n"
-        '      --log-file string   Set to "stderr" to log to the standard error stream\n'
-        "      --version           Print version information and quit\n",
+        """Error: no current-context is set in kubeconfig.
+Usage:
+  server [flags]
+
+Flags:
+      --log-file string   Set to "stderr" to log to the standard error stream
+      --version           Print version information and quit
+""",
         "Error: no current-context is set in kubeconfig.",
     ),
     "rust": (
-        "thread 'main' panicked at src/main.rs:5:9:\nno calendar\n"
-        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+        """thread 'main' panicked at src/main.rs:5:9:
+no calendar
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+""",
         "thread 'main' panicked at src/main.rs:5:9: no calendar",
     ),
     "click": (
-        "Usage: server [OPTIONS]\nTry 'server --help' for help.\n\nError: In-memory databases require --read-write.\n"
-        "Options:\n- Add --read-write\n",
+        """Usage: server [OPTIONS]
+Try 'server --help' for help.
+
+Error: In-memory databases require --read-write.
+Options:
+- Add --read-write
+""",
         "Error: In-memory databases require --read-write.",
     ),
     "plain": ("loading\nAPI key is missing\n", "API key is missing"),
@@ -460,9 +480,10 @@ def test_a_program_that_ends_at_its_start_is_reported_with_its_error(
 
 
 COMPLAINT = (
-    "PingRequest.method", "  Input should be 'ping' [type=literal_error, input_value='server/discover', input_type=str]",
+    "PingRequest.method",
+    "  Input should be 'ping' [type=literal_error, input_value='server/discover', input_type=str]",
     "    For further information visit https://errors.pydantic.dev/2.14/v/literal_error",
-)  # fmt: skip
+)
 # As Rich breaks it.
 BROKEN = (
     "[11/29/26 11:06:45] INFO     Starting a server                 server.py:165",
@@ -502,6 +523,25 @@ def test_a_complaint_about_another_request_stays_in_the_log(odd: Callable[..., r
     assert session.invoke_action("mcp__odd__good", {}).error is None
     kept = tuple(line.strip() for line in other)
     assert session.parts.services.mcp.log("odd") == (BROKEN[0], OLDER, *kept)
+
+
+def test_an_address_that_takes_no_requests_is_reported_with_a_way_out(make: Make) -> None:
+    """As one does that speaks SSE alone."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_error(405)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        session = make(McpServer("old", "http", url=f"http://127.0.0.1:{served.server_address[1]}/sse"))
+        error = session.invoke_action("mcp__list_tools", {"server": "old"}).error
+        served.shutdown()
+    assert error is not None and "streamable HTTP" in error and "mcp-proxy" in error
 
 
 def test_odd_answers_over_http_are_read_like_those_of_a_program(make: Make) -> None:
