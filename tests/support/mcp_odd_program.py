@@ -3,8 +3,8 @@
 `initialize` is merged into the answer of the handshake, `listing` is the answer of a listing, `answers` has the result
 or the error of a call by the name of its tool; a tool without one answers with its arguments. `writes` goes to its
 standard error at the start, and with `ends` it ends then. With `strict` it ends at a first message that is not
-`initialize`, and writes `complains` before; with `silent` it does not answer it. With
-`single` it takes no `initialize` after it.
+`initialize`, and writes `complains` before; with `silent` it does not answer it, and with `single` it takes no
+`initialize` after it.
 """
 
 from __future__ import annotations
