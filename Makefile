@@ -32,7 +32,7 @@ HAVE_MCP_NODE   := $(VENV)/.setup-mcp-node-$(shell echo "$(MCP_NODE)" | cksum | 
 PYODIDE      := pyodide@314
 HAVE_PYODIDE := $(VENV)/pyodide/.setup-$(PYODIDE)
 
-.PHONY: help demo lab test tests bench screens soak offline-rates evidence lint types contracts front-types frontend unit kernel-test browser-test \
+.PHONY: help demo lab test tests bench screens soak mcp-zoo offline-rates evidence lint types contracts front-types frontend unit kernel-test browser-test \
         notebook-test bubblewrap ffmpeg bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -200,6 +200,9 @@ screens: setup-test             ## take pictures of what people see, light and d
 
 bench: setup-test $(VENV)/.setup-bench  ## print the speed figures, each beside a peer or a limit in the same run; NAMES="blobs sql": these alone
 	@$(BIN)/python -m tests.benchmarks $(NAMES)
+
+mcp-zoo: $(HAVE_TOOLS)          ## install real MCP servers from npm and PyPI, start, list and call them, and write the table into the manual; ONLY=NAME: one
+	@$(BIN)/python -m tests.mcp_zoo $(if $(ONLY),--only $(ONLY),--write)
 
 KILLS ?= 200
 soak: $(HAVE_TOOLS)             ## kill a study 200 times (or KILLS) at random moments; nothing may be lost or doubled

@@ -2,6 +2,8 @@
 
 Invariants: one task opens the client, holds it and closes it, so that a connection that breaks ends this task and no
 call; calls use the client from tasks of their own, side by side. A server is started when it is needed and not before.
+One that ends at the question for the newest protocol is started again at once, and asked for the older one alone; one
+that does not answer it for a while is asked for the older one too.
 After a failure it is left alone for a while that doubles, and who asks meanwhile gets the reason at once. A call is
 repeated only where the server cannot have seen it.
 """
@@ -16,7 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -26,7 +28,7 @@ from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import CannotStartError, ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
-from reyn_jupyter.backends.mcp.transports import http_transport, program_transport
+from reyn_jupyter.backends.mcp.transports import Ended, http_transport, program_transport
 from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.live_catalog.backoff import Backoff
@@ -52,6 +54,16 @@ LONGEST_REASON = 500  # characters
 _MOST_LOGGED = 20  # tools that are left out, in the log
 _KEPT_TIMES = 200  # calls whose duration is kept
 _BREAK = 1.0  # seconds between a broken call and the word of the owner why
+_SILENT = "[reyn] it has not answered the question for the newest protocol; it is asked for the older one too"
+_STARTED_AGAIN = (
+    "[reyn] it fails after the question for the newest protocol; it is started again for the older one"
+)
+# What the SDK says of a response without a message of the protocol, such as 405.
+_NOT_TAKEN = ("Server returned an error response", "Not Found")
+_OTHER_ADDRESS = (
+    ": the address does not take streamable HTTP; "
+    "a server that speaks SSE alone is reached through a program such as mcp-proxy"
+)
 _SETTLE = 0.1  # seconds in which several changes of a listing are one
 
 # The call that a server's question is for, where the SDK asks it in the task of the call.
@@ -135,6 +147,7 @@ class ServerConnection:
         self._sign_in = links.sign_in(server) if server.transport == "http" else None
         self._unsigned_at: object = None  # the stamp of the sign-ins when the server wanted another
         self._version = self._protocol = ""
+        self._is_older = False  # it ended at the question for the newest protocol, or did not answer it
         self._calls = self._errors = 0
         self._times: deque[float] = deque(maxlen=_KEPT_TIMES)
 
@@ -232,7 +245,7 @@ class ServerConnection:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
                     await MCP_SDK.load()
-                    client = await stack.enter_async_context(self._client(life))
+                    client = await self._entered(stack, life)
                     # It is checked here without the loop, by patterns that end: see `_fits`.
                     client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                     self.listing = await self._listed(client)
@@ -255,8 +268,42 @@ class ServerConnection:
             else:
                 leaf = _leaves(error)[0]
                 reason = str(leaf) if isinstance(leaf, CannotStartError) else _words(error)
+                if getattr(leaf, "message", "") in _NOT_TAKEN:
+                    reason += _OTHER_ADDRESS
         finally:
             self._settle(life, reason, time.monotonic() - began)
+
+    async def _entered(self, stack: AsyncExitStack, life: _Life) -> Client:
+        """Return the client with its handshake done.
+
+        Servers of older SDKs (the one for Rust, say) end at a first message that is not `initialize`. Those that start
+        slowly may answer it late, and refuse the `initialize` that followed it.
+        """
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        is_older, self._is_older = self._is_older, False
+        if not is_older:
+            ends: list[str] = []
+            end = ends.append
+            try:
+                client = await stack.enter_async_context(self._client(life, lambda reason: end(reason)))
+            except Exception:
+                if not (ends or self._is_older):
+                    raise
+                self.log.add(_STARTED_AGAIN)
+            else:
+                end = life.end
+                if ends:
+                    life.end(ends[0])
+                self._is_older = self._is_older and client.protocol_version not in MODERN_PROTOCOL_VERSIONS
+                return client
+        client = await stack.enter_async_context(self._client(life, life.end, "legacy"))
+        self._is_older = True
+        return client
+
+    def _note_silence(self) -> None:
+        self._is_older = True
+        self.log.add(_SILENT)
 
     def _note_opened(self, client: Client) -> None:
         told = client.server_info
@@ -294,7 +341,9 @@ class ServerConnection:
             )
 
     @asynccontextmanager
-    async def _client(self, life: _Life) -> AsyncIterator[Client]:
+    async def _client(
+        self, life: _Life, ended: Ended, mode: Literal["auto", "legacy"] = "auto"
+    ) -> AsyncIterator[Client]:
         from mcp import Client
         from mcp_types import Implementation
 
@@ -304,11 +353,16 @@ class ServerConnection:
         if self.server.transport == "http":
             transport = http_transport(self.server, self._sign_in, self._links.denies)
         else:
-            transport = program_transport(links.programs, self.server, self.log, life.end)
+            transport = program_transport(links.programs, self.server, self.log, ended)
         client = Client(
-            forgiving(transport, lambda text: self.log.add(f"[reyn] {text}")),
+            forgiving(
+                transport,
+                lambda text: self.log.add(f"[reyn] {text}"),
+                self._note_silence if self.server.transport == "stdio" else None,
+            ),
             client_info=Implementation(name="reyn-jupyter", version="1"),
             log_level="info",
+            mode=mode,
             cache=None,
             logging_callback=self._logged,
             message_handler=lambda message: self._notified(message, life),

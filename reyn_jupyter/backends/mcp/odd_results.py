@@ -10,12 +10,22 @@ Importing this module imports the SDK.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
+import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, methods
+from mcp_types import (
+    REQUEST_TIMEOUT,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    methods,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
@@ -27,6 +37,8 @@ from reyn_jupyter.support.text import shorten
 
 Raw = dict[str, Any]
 
+# Shorter than a listing of all servers waits for one, and longer than most programs take to start.
+PROBE_SECONDS = 3.0
 LEFT_OUT = "reyn-jupyter/left-out"  # in the `_meta` of a listing: sentences
 _MODERN_FRAME: Raw = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _MOST_KEYS = 20  # fields of one object that are tried one by one
@@ -57,14 +69,19 @@ _BLOCKS: Mapping[str, tuple[str, ...]] = {
 
 @asynccontextmanager
 async def forgiving(
-    transport: AbstractAsyncContextManager[Any], note: Callable[[str], None]
+    transport: AbstractAsyncContextManager[Any],
+    note: Callable[[str], None],
+    silent: Callable[[], None] | None = None,
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Yield the streams of a transport, with odd results repaired on their way in.
 
     Args:
         note: gets what was left out or changed, in sentences.
+        silent: called if the question for the newest protocol, `server/discover`, has no answer within
+            `PROBE_SECONDS`. It is answered in the server's place then, and an answer that comes later is dropped. If
+            None, it may take as long as the SDK waits.
     """
-    results = _Results(note)
+    results = _Results(note, silent)
     async with transport as (incoming, outgoing):
         yield _Incoming(incoming, results), _Outgoing(outgoing, results)
 
@@ -94,6 +111,8 @@ class _Outgoing(_Stream):
         message, asked = item.message, self._results.asked
         if isinstance(message, JSONRPCRequest):
             asked[str(message.id)] = message.method
+            if message.method == "server/discover":
+                self._results.note_probe(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             asked.pop(str((message.params or {}).get("requestId")), None)
         await self._stream.send(item)
@@ -107,13 +126,19 @@ class _Incoming(_Stream):
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Any:
-        return self._results.repair(await self._stream.receive())
+        results = self._results
+        with anyio.CancelScope(deadline=results.patience) as results.waiting:
+            return results.repair(await self._stream.receive())
+        return results.unanswered()
 
     def __aiter__(self) -> _Incoming:
         return self
 
     async def __anext__(self) -> Any:
-        return self._results.repair(await self._stream.__anext__())
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
 
 
 class _Results:
@@ -121,11 +146,21 @@ class _Results:
 
     Args:
         note: see `forgiving`.
+        silent: see `forgiving`.
+
+    Attributes:
+        asked: the methods of the requests under way, by their numbers.
+        patience: the time of the loop until which `server/discover` may be unanswered.
+        waiting: in which the next message is waited for.
     """
 
-    def __init__(self, note: Callable[[str], None]) -> None:
+    def __init__(self, note: Callable[[str], None], silent: Callable[[], None] | None) -> None:
         self.asked: dict[str, str] = {}
+        self.patience = math.inf
+        self.waiting = anyio.CancelScope()
+        self._probe: str | int = 0
         self._note = note
+        self._silent = silent
         self._version = HANDSHAKE_PROTOCOL_VERSIONS[-1]
         self._repairs: Mapping[str, Callable[[Raw], Raw]] = {
             "initialize": self._handshake,
@@ -137,9 +172,26 @@ class _Results:
         }
         self._method = ""
 
+    def note_probe(self, number: str | int) -> None:
+        """Bound the wait for the answer to `server/discover`, which has this number."""
+        if self._silent is not None:
+            self._probe, self.patience = number, anyio.current_time() + PROBE_SECONDS
+            self.waiting.deadline = self.patience
+
+    def unanswered(self) -> SessionMessage:
+        """Return the answer to `server/discover` in place of a server that does not give one."""
+        self.patience = math.inf
+        self.asked.pop(str(self._probe), None)
+        assert self._silent is not None
+        self._silent()
+        error = ErrorData(code=REQUEST_TIMEOUT, message="it is not answered")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=self._probe, error=error))
+
     def repair(self, item: Any) -> Any:
         """Return a message, its result repaired if the SDK would refuse it."""
         message = getattr(item, "message", None)
+        if getattr(message, "id", None) == self._probe:
+            self.patience = math.inf
         if isinstance(message, JSONRPCResponse):
             method = self.asked.pop(str(message.id), "")
             if method in self._repairs and not self._accepts(method, message.result):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
+from itertools import takewhile
 
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
@@ -18,12 +19,19 @@ LONGEST_LINE = 500  # characters
 # What an older server of the SDK for Python writes, in about a hundred lines, when a newer protocol is asked for first:
 # it says nothing of the server, and would push out all that does.
 _COMPLAINT = re.compile(
-    r"(?:\S+ ?)?Failed to validate request: \d+ validation errors? for \w+|[A-Za-z]\w*(?:\.[\w-]+)+"
+    r"[A-Za-z]\w*(?:\.[\w-]+)+"
     r"|(?:Input should be|Field required|Extra inputs|Value error).*\[type=.*"
     r"|For further information visit https://errors\.pydantic\.dev/\S*"
 )
+_COMPLAINT_HEAD = re.compile(r"\bFailed to validate request: \d")
+_LEVEL = re.compile(
+    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
+)  # begins another message among lines that Rich breaks
 _PROBE = "input_value='server/discover'"
 OLDER = "[reyn] It does not know the newest protocol, which it was asked for first; the older one is spoken."
+# A line that names the error for which a program ended; of many programs it is not the last line.
+_ERROR = re.compile(r"\b(?:\w*(?:Error|Exception)|error|fatal|panic): |\b(?:ERROR|FATAL)\b|\bpanicked at ")
+_LOOKED_BACK = 60  # lines in which it is looked for
 _PENDING = 4_000  # bytes of a line that has not ended; the rest of it is not kept
 
 
@@ -60,17 +68,40 @@ class ServerLog:
         last = next((each for each in reversed(self._lines) if each != OLDER), None)
         return "" if last is None else self._shown(last)
 
+    @property
+    def last_error(self) -> str:
+        """The newest line of this start that names an error, else the newest one; an empty text where there is none."""
+        of_this_start = list(
+            takewhile(
+                lambda line: not line.startswith("[reyn] "),
+                (line for line in reversed(self._lines) if line != OLDER),
+            )
+        )[:_LOOKED_BACK]
+        for number, line in enumerate(of_this_start):
+            if _ERROR.search(line):
+                goes_on = line.endswith(":") and number > 0
+                return self._shown(f"{line} {of_this_start[number - 1]}" if goes_on else line)
+        return self._shown(of_this_start[0]) if of_this_start else ""
+
     def add(self, line: str) -> None:
         """Add a line; one without anything to see is not kept."""
         text = line[:_PENDING].strip()
-        if text and not self._complains(text):
+        if text and not self._complains(text, goes_on=line[0].isspace()):
             self._lines.append(text)
             self._changed()
 
-    def _complains(self, text: str) -> bool:
-        """Return whether a line belongs to a complaint about the probe for a newer protocol: it gets one line."""
-        if _COMPLAINT.fullmatch(text) is None:
+    def _complains(self, text: str, *, goes_on: bool) -> bool:
+        """Return whether a line belongs to a complaint about the probe for a newer protocol: it gets one line.
+
+        Args:
+            goes_on: the line is indented, as those are into which Rich breaks a long one.
+        """
+        begins = _COMPLAINT_HEAD.search(text) is not None
+        belongs = begins or _COMPLAINT.fullmatch(text) is not None
+        belongs = belongs or (goes_on and self._complaint > 0 and _LEVEL.match(text) is None)
+        if begins or not belongs:
             self._complaint, self._is_about_probe = 0, False
+        if not belongs:
             return False
         if not self._is_about_probe and _PROBE in text:
             self._is_about_probe = True

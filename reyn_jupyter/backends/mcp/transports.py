@@ -134,8 +134,8 @@ async def _read(
         await program.process.wait()
         await said_all.wait()
     code = program.process.returncode
-    if last := log.last_line:
-        reason += f"; the last line of its log: {last}"
+    if last := log.last_error:
+        reason += f"; its log says: {last}"
     elif code:
         reason += f" with code {code}"
     ended(reason)

@@ -147,7 +147,8 @@ def read_entry(name: str, value: Any) -> ServerEntry:
     if kind == "sse":
         raise EntryError(
             'uses the transport "sse", which streamable HTTP has replaced; write "type": "http" with the address at '
-            "which the server speaks that (often the same host, /mcp in place of /sse)"
+            "which the server speaks that (often the same host, /mcp in place of /sse), or let a program speak SSE: "
+            '{"command": "uvx", "args": ["mcp-proxy", the address]}'
         )
     disabled, trusts_hints = _switch(value, "disabled"), _switch(value, "trustHints")
     if kind in _HTTP:

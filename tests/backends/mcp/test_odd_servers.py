@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp.server_log import OLDER
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.runtime.access.mcp_access import McpServer
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.overviews.server_overview import server_table
 
 Make = Callable[..., reyn.Session]
@@ -387,6 +389,159 @@ def test_a_server_of_the_newest_protocol_is_read_like_any_other(odd: Callable[..
     assert session.parts.services.mcp.states()[0].protocol == "2026-07-28"
     parts = session.invoke_action("mcp__odd__good", {}).value
     assert "unknown type json" in parts[0].text and parts[1].json == [1, 2]
+
+
+def test_a_server_that_ends_at_another_first_message_than_initialize_is_used(
+    odd: Callable[..., reyn.Session],
+) -> None:
+    """As servers of older versions of the SDK for Rust do."""
+    session = odd(tools=[tool()], strict=True)
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    access = session.parts.services.mcp
+    refusal = "expected initialize, got server/discover"
+    assert access.states()[0].errors == 0 and refusal in access.log("odd")
+    ENGINE.run(access.restart("odd"))
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    assert access.log("odd").count(refusal) == 1  # it is not asked again
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_a_server_that_leaves_the_question_for_the_newest_protocol_unanswered_is_used(
+    odd: Callable[..., reyn.Session], *, single: bool
+) -> None:
+    """As servers of the first versions of the SDK for Python do, and those that start slowly.
+
+    One of the SDK for Go that starts slowly takes no second handshake.
+    """
+    session = odd(tools=[tool()], silent=True, single=single)
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    access = session.parts.services.mcp
+    asked = [line for line in access.log("odd") if "not answered" in line]
+    assert len(asked) == 1
+    ENGINE.run(access.restart("odd"))
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    assert [line for line in access.log("odd") if "not answered" in line] == asked  # it is not asked again
+
+
+CRASHES = {
+    "node": (
+        """node:internal/modules/run_main:107
+    triggerUncaughtException(
+    ^
+
+Error: Cannot find module '/srv/index.js'
+    at resolve (node:internal/modules/loader:1:2) {
+  code: 'MODULE_NOT_FOUND'
+}
+
+Node.js v24.19.0
+""",
+        "Error: Cannot find module '/srv/index.js'",
+    ),
+    "go": (
+        """Error: no current-context is set in kubeconfig.
+Usage:
+  server [flags]
+
+Flags:
+      --log-file string   Set to "stderr" to log to the standard error stream
+      --version           Print version information and quit
+""",
+        "Error: no current-context is set in kubeconfig.",
+    ),
+    "rust": (
+        """thread 'main' panicked at src/main.rs:5:9:
+no calendar
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+""",
+        "thread 'main' panicked at src/main.rs:5:9: no calendar",
+    ),
+    "click": (
+        """Usage: server [OPTIONS]
+Try 'server --help' for help.
+
+Error: In-memory databases require --read-write.
+Options:
+- Add --read-write
+""",
+        "Error: In-memory databases require --read-write.",
+    ),
+    "plain": ("loading\nAPI key is missing\n", "API key is missing"),
+}
+
+
+@pytest.mark.parametrize(("writes", "reason"), CRASHES.values(), ids=CRASHES)
+def test_a_program_that_ends_at_its_start_is_reported_with_its_error(
+    odd: Callable[..., reyn.Session], writes: str, reason: str
+) -> None:
+    session = odd(writes=writes, ends=True)
+    error = session.invoke_action("mcp__list_tools", {"server": "odd"}).error
+    assert error is not None and reason in error, error
+
+
+COMPLAINT = (
+    "PingRequest.method",
+    "  Input should be 'ping' [type=literal_error, input_value='server/discover', input_type=str]",
+    "    For further information visit https://errors.pydantic.dev/2.14/v/literal_error",
+)
+# As Rich breaks it.
+BROKEN = (
+    "[11/29/26 11:06:45] INFO     Starting a server                 server.py:165",
+    "                    WARNING  Failed to validate request: 31       session.py:383",
+    "                             validation errors for ClientRequest                ",
+    "                             InitializeRequest.params.protocolVer               ",
+    "                             sion                                               ",
+    "                               Field required [type=missing,                    ",
+    "                             input_value={'_meta':                              ",
+    "                             {}}}}}, input_type=dict]                           ",
+    "                               Input should be 'initialize'                     ",
+    "                             [type=literal_error,                               ",
+    "                             input_value='server/discover',                     ",
+    "                             input_type=str]                                    ",
+    "                             https://errors.pydantic.dev/2.14/v/m               ",
+    "                             issing                                             ",
+    "                    INFO     Ready                             server.py:170",
+)
+
+
+@pytest.mark.parametrize("head", ["", "2026-11-29 10:55:42,424 root WARNING ", "WARNING:root:", None])
+def test_a_complaint_about_the_newest_protocol_is_one_line_of_the_log(
+    odd: Callable[..., reyn.Session], head: str | None
+) -> None:
+    lines = BROKEN
+    if head is not None:
+        first = f"{head}Failed to validate request: 31 validation errors for ClientRequest"
+        lines = (BROKEN[0], first, *COMPLAINT, *COMPLAINT, BROKEN[-1].strip())
+    session = odd(tools=[tool()], complains="\n".join(lines) + "\n")
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    assert session.parts.services.mcp.log("odd") == (BROKEN[0], OLDER, BROKEN[-1].strip())
+
+
+def test_a_complaint_about_another_request_stays_in_the_log(odd: Callable[..., reyn.Session]) -> None:
+    other = tuple(line.replace("server/discover", "tools/call") for line in BROKEN)
+    session = odd(tools=[tool()], complains="\n".join((*BROKEN[:-1], *other)) + "\n")
+    assert session.invoke_action("mcp__odd__good", {}).error is None
+    kept = tuple(line.strip() for line in other)
+    assert session.parts.services.mcp.log("odd") == (BROKEN[0], OLDER, *kept)
+
+
+def test_an_address_that_takes_no_requests_is_reported_with_a_way_out(make: Make) -> None:
+    """As one does that speaks SSE alone."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_error(405)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        session = make(McpServer("old", "http", url=f"http://127.0.0.1:{served.server_address[1]}/sse"))
+        error = session.invoke_action("mcp__list_tools", {"server": "old"}).error
+        served.shutdown()
+    assert error is not None and "streamable HTTP" in error and "mcp-proxy" in error
 
 
 def test_odd_answers_over_http_are_read_like_those_of_a_program(make: Make) -> None:
