@@ -27,13 +27,18 @@ MCP_SERVERS := $(VENV)/mcp-servers
 MCP_PYTHON  := 'mcp-server-time<2027' 'mcp-server-git<2027' 'mcp-server-fetch<2027' 'mcp<2'
 MCP_NODE    := $(addprefix @modelcontextprotocol/,server-everything@2026 server-filesystem@2026 server-memory@2026 conformance@0.1 inspector@2)
 HAVE_MCP_PYTHON := $(VENV)/.setup-mcp-python-$(shell echo "$(MCP_PYTHON)" | cksum | cut -d' ' -f1)
+# The SDK's first major version, which other packages pin, in an environment that is laid over the one of the tests. The
+# oldest version of it that is supported is its newest, too.
+MCP_FIRST := $(VENV)/mcp-1
+MCP_FIRST_PACKAGES := 'mcp==1.30.*' 'httpx-sse>=0.4'
+HAVE_MCP_FIRST := $(VENV)/.setup-mcp-first-$(shell echo "$(MCP_FIRST_PACKAGES)" | cksum | cut -d' ' -f1)
 HAVE_MCP_NODE   := $(VENV)/.setup-mcp-node-$(shell echo "$(MCP_NODE)" | cksum | cut -d' ' -f1)
 # Python as WebAssembly, for the tests of that sandbox.
 PYODIDE      := pyodide@314
 HAVE_PYODIDE := $(VENV)/pyodide/.setup-$(PYODIDE)
 
 .PHONY: help demo lab test tests bench screens soak mcp-zoo offline-rates evidence lint types contracts front-types frontend unit kernel-test browser-test \
-        notebook-test bubblewrap ffmpeg bundle compat protocol setup setup-test browser clean
+        notebook-test mcp-first bubblewrap ffmpeg bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -43,7 +48,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 PIP := $(BIN)/pip install --quiet
-EXTRAS := charts,documents,eval,lab,mcp,sql,utilities,web
+EXTRAS := charts,documents,eval,lab,sql,utilities,web
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
 INSTALLED := $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
 $(VENV)/.setup: $(INSTALLED)
@@ -82,12 +87,22 @@ setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebook
 # What needs no other begins at once, two at a time; then what needs Node, which comes with the test tools.
 setup-test:                     ## install what the tests and the benchmarks need
 	@$(MAKE) --no-print-directory -j2 $(HAVE_TOOLS) $(HAVE_MCP_PYTHON) $(VENV)/arrow browser bubblewrap ffmpeg
-	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS) $(HAVE_SMALL_MODEL)
+	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(HAVE_MCP_FIRST) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS) $(HAVE_SMALL_MODEL)
 
 $(HAVE_MCP_PYTHON): | $(BIN)/python
 	@echo "· installing MCP servers in Python, for the notebook on MCP and the tests"
 	@$(PYTHON) -m venv $(MCP_SERVERS)
 	@$(MCP_SERVERS)/bin/pip install --quiet $(MCP_PYTHON)
+	@touch $@
+
+# `.pth`: an environment laid over another, whose packages come after its own.
+$(HAVE_MCP_FIRST): | $(HAVE_TOOLS) $(HAVE_MCP_PYTHON)
+	@echo "· installing the first major version of MCP's SDK over the environment"
+	@rm -rf $(MCP_FIRST) && $(BIN)/python -m venv $(MCP_FIRST)
+	@$(MCP_FIRST)/bin/pip install --quiet --no-deps --no-compile $(MCP_FIRST_PACKAGES)
+	@site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+	  echo "import site; site.addsitedir('$$($(BIN)/python -c "$$site")')" > "$$($(MCP_FIRST)/bin/python -c "$$site")/beside.pth"
+	@ln -sfn $(abspath $(MCP_SERVERS)) $(MCP_FIRST)
 	@touch $@
 
 $(HAVE_MCP_NODE): | $(HAVE_TOOLS) $(HAVE_MCP_PYTHON)
@@ -208,6 +223,11 @@ KILLS ?= 200
 soak: $(HAVE_TOOLS)             ## kill a study 200 times (or KILLS) at random moments; nothing may be lost or doubled
 	@$(BIN)/python -m tests.soak.kills $(KILLS)
 
+# What speaks MCP, with the SDK's first major version; make tests runs it with the second.
+MCP_TESTS := tests/backends/mcp tests/backends/mcp_sign_in tests/sessions/test_sign_ins.py tests/categories/test_mcp_actions.py
+mcp-first: setup-test           ## run the tests of MCP with the first major version of its SDK
+	@$(MCP_FIRST)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile $(MCP_TESTS) --ignore tests/backends/mcp/test_sandboxed_servers.py
+
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
 # make compat OLDEST=tests/kernel runs a part of them.
@@ -220,6 +240,7 @@ compat: setup-test              ## run the tests with the oldest versions admitt
 	@ln -sfn $(abspath $(MCP_SERVERS) $(VENV)/pyodide) $(COMPAT)
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps --resolution lowest-direct --target $(COMPAT)/arrow 'polars>=1.30' 'pyarrow>=17'
 	@failed=0; $(PYTEST:$(BIN)%=$(COMPAT)/bin%) $(OLDEST) || failed=1; \
+	$(MAKE) --no-print-directory mcp-first || failed=1; \
 	VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"; \
 	.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || failed=1; \
 	exit $$failed

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from reyn_jupyter.backends.mcp_sdk.sdk import IS_FIRST
 from reyn_jupyter.backends.serving.address_file import AddressFile, NotServedError, ServedAddress
 from reyn_jupyter.guard.state_folder import StateFolder
 
@@ -69,13 +70,13 @@ def _leave(address: ServedAddress) -> NoReturn:
 async def _join(file: AddressFile, address: ServedAddress) -> None:
     """Pass messages both ways until the client is done; end this process where the session is lost."""
     import anyio
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.server.stdio import stdio_server
+
+    from reyn_jupyter.backends.mcp_sdk.client import stdio_server, streamable_http
+    from reyn_jupyter.backends.mcp_sdk.http import httpx
 
     headers = {"Authorization": f"Bearer {address.token.reveal()}", "accept-encoding": "identity"}
-    limits = httpx2.Limits(max_connections=None)
-    timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
+    limits = httpx.Limits(max_connections=None)
+    timeout = httpx.Timeout(CONNECT_SECONDS, read=None)
     passed = _Passed(file, address)
     hooks = {"request": [passed.refuse_where_gone]}
     async with stdio_server() as (from_client, to_client):
@@ -97,12 +98,10 @@ async def _join(file: AddressFile, address: ServedAddress) -> None:
         try:
             async with (
                 # No proxy of the environment stands between two programs of one machine.
-                httpx2.AsyncClient(
+                httpx.AsyncClient(
                     headers=headers, timeout=timeout, limits=limits, trust_env=False, event_hooks=hooks
                 ) as http,
-                streamable_http_client(
-                    address.url, http_client=http, max_sse_event_size=LARGEST_MESSAGE
-                ) as streams,
+                streamable_http(address.url, http, LARGEST_MESSAGE) as streams,
                 anyio.create_task_group() as group,
             ):
                 group.start_soon(outward, streams[1], group)
@@ -126,6 +125,8 @@ class _Passed:
 
     def stamped(self, item: SessionMessage) -> SessionMessage:
         """Return a message of the client's with the headers that it needs."""
+        if IS_FIRST:  # its transport keeps the version by itself, and knows none that needs more
+            return item
         from mcp.shared.inbound import (
             MCP_METHOD_HEADER,
             MCP_NAME_HEADER,
@@ -165,10 +166,10 @@ class _Passed:
 
     async def refuse_where_gone(self, request: Any) -> None:
         """Raise what an address raises at which nobody is, where the session is not served any more."""
-        import httpx2
+        from reyn_jupyter.backends.mcp_sdk.http import httpx
 
         if not self._is_there():
-            raise httpx2.ConnectError(_gone(self._address))
+            raise httpx.ConnectError(_gone(self._address))
 
     def _is_there(self) -> bool:
         """Return whether this very session is served: its kernel is there, and the person's file names it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reyn_jupyter.backends.mcp.sdk import MCP_SDK
+from reyn_jupyter.backends.mcp_sdk.sdk import MCP_SDK
 from reyn_jupyter.catalog.action import (
     Arguments,
     Arrival,

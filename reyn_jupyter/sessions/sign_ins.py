@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from reyn_jupyter.backends.mcp.sdk import MCP_SDK
+from reyn_jupyter.backends.mcp_sdk.sdk import MCP_SDK
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card

@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp_sdk.client import Client, streamable_http
+from reyn_jupyter.backends.mcp_sdk.http import httpx
 from reyn_jupyter.backends.serving.address_file import AddressFile
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.sessions.assembly import ENGINE
@@ -29,13 +28,13 @@ OPENING = {
 }
 
 
-def posted(session: reyn.Session, **more: Any) -> httpx2.Response:
+def posted(session: reyn.Session, **more: Any) -> httpx.Response:
     """Send an opening request by hand."""
     assert session.served is not None
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     content = more.pop("content", json.dumps(OPENING).encode())
     address = more.pop("url", session.served.address)
-    return httpx2.post(address, content=content, headers={**headers, **more.pop("headers", {})}, timeout=60)
+    return httpx.post(address, content=content, headers={**headers, **more.pop("headers", {})}, timeout=60)
 
 
 def token_of(session: reyn.Session) -> str:
@@ -48,10 +47,8 @@ async def connected(session: reyn.Session, **options: Any) -> AsyncIterator[Clie
     headers = {"Authorization": f"Bearer {token_of(session)}"}
     info = options.pop("info", Implementation(name="tester", version="7"))
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=120) as http,
-        Client(
-            streamable_http_client(session.served.address, http_client=http), client_info=info, **options
-        ) as client,
+        httpx.AsyncClient(headers=headers, timeout=120) as http,
+        Client(streamable_http(session.served.address, http, 1 << 20), client_info=info, **options) as client,
     ):
         yield client
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from reyn_jupyter.runtime.access.mcp_access import McpServer
 from tests.support.ports import free_port
-from tests.support.processes import environment
+from tests.support.processes import environment, mcp_python
 from tests.support.waiting import until
 
 SERVER = """
@@ -51,6 +50,7 @@ async def grow(text: str, context: Context) -> str:
     "Learn a trick."
     server.add_tool(lambda: "new", name="grown", description=text)
     await context.notify_tools_changed()
+    await context.session.send_tool_list_changed()  # for a client whose protocol knows no listening
     return "grown"
 
 server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
@@ -71,7 +71,7 @@ class HttpServer:
     def start(self, tries: int = 3) -> None:
         """Start it, and wait until it listens; at another port where something has taken this one meanwhile."""
         process = self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(self.port)],
+            [mcp_python(), "-c", SERVER, str(self.port)],
             env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 
 from reyn_jupyter.runtime.access.mcp_access import McpServer
 from tests.support.ports import free_port
+from tests.support.processes import mcp_python
 from tests.support.waiting import until
 
 SERVER = """
@@ -150,7 +150,7 @@ class SignInServer:
         for _ in range(3):  # something may take the port before the server does
             self.port = free_port()
             self.process = subprocess.Popen(
-                [sys.executable, "-c", SERVER, str(self.port)],
+                [mcp_python(), "-c", SERVER, str(self.port)],
                 env={**os.environ, "PYTHONWARNINGS": "ignore"},
                 stderr=subprocess.DEVNULL,
             )

@@ -13,7 +13,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 
 PROGRAM = Path(__file__).with_name("mcp_program.py")
-REAL = Path(sys.prefix) / "mcp-servers"
+REAL = (Path(sys.prefix) / "mcp-servers").resolve()
 
 
 def program(name: str = "lab", *, options: dict[str, Any] | None = None, **entry: Any) -> McpServer:

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import psutil
 
+from reyn_jupyter.backends.mcp_sdk.sdk import IS_FIRST
+
 ROOT = Path(__file__).parents[2]
+
+
+def mcp_python() -> str:
+    """Return the interpreter with the second major version of MCP's SDK, by which the peers of tests are made.
+
+    `make setup-test` lays an environment with the first version over the one of the tests, in a folder of it.
+    """
+    return str(Path(sys.prefix).parent / "bin" / "python") if IS_FIRST else sys.executable
 
 
 def environment(**more: str) -> dict[str, str]:

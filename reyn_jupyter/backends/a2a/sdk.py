@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from reyn_jupyter.backends.protocol_sdk import ProtocolSdk
 
-A2A_SDK = ProtocolSdk("A2A", "a2a-sdk", "1", "a2a", ("a2a.client.client_factory", "httpx"), ("a2a",))
+A2A_SDK = ProtocolSdk("A2A", "a2a-sdk", {1: 3}, "a2a", ("a2a.client.client_factory", "httpx"), ("a2a",))

@@ -24,11 +24,11 @@ from pydantic import ValidationError
 
 from reyn_jupyter.backends.mcp.answers import LONGEST_ERROR, error_words
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
-from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import CannotStartError, ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
 from reyn_jupyter.backends.mcp.transports import Ended, http_transport, program_transport
+from reyn_jupyter.backends.mcp_sdk.sdk import MCP_SDK
 from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.live_catalog.backoff import Backoff
@@ -39,9 +39,9 @@ from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
-    from mcp import Client
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult, Tool
 
+    from reyn_jupyter.backends.mcp_sdk.client import Client
     from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 
 T = TypeVar("T")
@@ -344,10 +344,10 @@ class ServerConnection:
     async def _client(
         self, life: _Life, ended: Ended, mode: Literal["auto", "legacy"] = "auto"
     ) -> AsyncIterator[Client]:
-        from mcp import Client
         from mcp_types import Implementation
 
         from reyn_jupyter.backends.mcp.odd_results import forgiving
+        from reyn_jupyter.backends.mcp_sdk.client import Client
 
         links = self._links
         if self.server.transport == "http":
@@ -434,10 +434,10 @@ class ServerConnection:
         return await answer_elicitation(params, self.server.name, call.context)
 
     async def _listed(self, client: Client) -> ToolListing:
-        from mcp import MCPError
         from mcp_types import METHOD_NOT_FOUND
 
         from reyn_jupyter.backends.mcp.odd_results import LEFT_OUT
+        from reyn_jupyter.backends.mcp_sdk.client import MCPError
 
         if client.server_capabilities.tools is None:
             return ToolListing()
@@ -512,7 +512,7 @@ class ServerConnection:
             self._moved()
 
     async def _sent(self, send: Callable[[Client], Awaitable[T]], call: _Call) -> T:
-        from mcp import MCPError
+        from reyn_jupyter.backends.mcp_sdk.client import MCPError
 
         for is_last in (False, True):
             client, life = await self._opened()
@@ -639,7 +639,9 @@ def _forgot(error: Any) -> bool:
     """Return whether a server over HTTP said that it has no such session, as after a restart."""
     from mcp_types import INVALID_REQUEST
 
-    return bool(error.code == INVALID_REQUEST and error.message == "Session terminated")
+    return bool(
+        error.code == INVALID_REQUEST and error.message in ("Session terminated", "Session not found")
+    )
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
@@ -649,9 +651,9 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def _never_reached(error: BaseException) -> bool:
-    import httpx2
+    from reyn_jupyter.backends.mcp_sdk.http import httpx
 
-    return any(isinstance(each, httpx2.ConnectError | httpx2.ConnectTimeout) for each in _leaves(error))
+    return any(isinstance(each, httpx.ConnectError | httpx.ConnectTimeout) for each in _leaves(error))
 
 
 def _words(error: BaseException) -> str:

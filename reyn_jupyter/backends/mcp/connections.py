@@ -207,8 +207,9 @@ async def _resources_of(client: Any) -> Mapping[str, list[dict[str, Any]]]:
 
 
 async def _pages(ask: Callable[..., Any], name: str) -> list[dict[str, Any]]:
-    from mcp import MCPError
     from mcp_types import METHOD_NOT_FOUND
+
+    from reyn_jupyter.backends.mcp_sdk.client import MCPError
 
     found: list[dict[str, Any]] = []
     cursor = None

@@ -20,9 +20,9 @@ from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
     import anyio
-    import httpx2
     from mcp.client._transport import TransportStreams
 
+    from reyn_jupyter.backends.mcp_sdk.http import httpx
     from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 
 LARGEST_MESSAGE = 32 << 20
@@ -191,8 +191,8 @@ async def http_transport(
         sign_in: whose token requests carry, unless the entry names a key of its own.
         denies: returns whether a rule denies a host, for the renewal of that token.
     """
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
+    from reyn_jupyter.backends.mcp_sdk.client import streamable_http
+    from reyn_jupyter.backends.mcp_sdk.http import httpx
 
     headers = {
         name: each.reveal() if isinstance(each, Secret) else each for name, each in server.headers.items()
@@ -203,34 +203,33 @@ async def http_transport(
 
         auth = BearerAuth(sign_in, denies)
     # How long an answer may take is the call's own limit.
-    timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
-    limits = httpx2.Limits(max_connections=None)  # a stream each; a pool of a few would hold calls back
+    timeout = httpx.Timeout(CONNECT_SECONDS, read=None)
+    limits = httpx.Limits(max_connections=None)  # a stream each; a pool of a few would hold calls back
     # A compressed answer of a few KB may unpack to gigabytes.
     headers = {"accept-encoding": "identity", **headers}
     async with (
-        httpx2.AsyncClient(
+        httpx.AsyncClient(
             headers=headers,
             auth=auth,
             timeout=timeout,
             limits=limits,
             event_hooks={"response": [_bound]},
         ) as client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as streams,
+        streamable_http(server.url, client, LARGEST_MESSAGE) as streams,
     ):
         yield streams
 
 
-async def _bound(answer: httpx2.Response) -> None:
+async def _bound(answer: httpx.Response) -> None:
     """End an answer that is larger than a message may be, and put its frame right.
 
     Raises:
         MessageTooLargeError: the answer is compressed.
     """
-    import httpx2
-
     from reyn_jupyter.backends.mcp.messages import reframed
+    from reyn_jupyter.backends.mcp_sdk.http import httpx
 
-    class BoundedStream(httpx2.AsyncByteStream):
+    class BoundedStream(httpx.AsyncByteStream):
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
@@ -240,7 +239,7 @@ async def _bound(answer: httpx2.Response) -> None:
             async for data in self._stream:
                 size += len(data)
                 if size > LARGEST_MESSAGE:
-                    raise httpx2.StreamError(str(MessageTooLargeError()))
+                    raise httpx.StreamError(str(MessageTooLargeError()))
                 held.append(data)
             yield reframed(b"".join(held), answer.request.content)
 

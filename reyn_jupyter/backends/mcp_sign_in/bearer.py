@@ -17,8 +17,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import httpx2
-
+from reyn_jupyter.backends.mcp_sdk.http import httpx
 from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError
 from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn, ServerSignIn, SignInBusyError
 from reyn_jupyter.backends.mcp_sign_in.guarded_http import Denies, GuardError, guarded_client
@@ -44,7 +43,7 @@ class NotRenewedError(Exception):
     """A token could not be renewed now; the message is a clause."""
 
 
-class BearerAuth(httpx2.Auth):
+class BearerAuth(httpx.Auth):
     """The authentication of one connection.
 
     Args:
@@ -55,14 +54,12 @@ class BearerAuth(httpx2.Auth):
     def __init__(self, sign_in: ServerSignIn, denies: Denies) -> None:
         self._sign_in = sign_in
         self._denies = denies
-        self._origin = _origin(httpx2.URL(sign_in.url))
+        self._origin = _origin(httpx.URL(sign_in.url))
         self._known: KeptSignIn | None = None
         self._known_at: Any = ()
         self._lock = asyncio.Lock()
 
-    async def async_auth_flow(
-        self, request: httpx2.Request
-    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Send a request with the token, once more with a renewed one, and say what a refusal means."""
         if _origin(request.url) != self._origin:
             yield request
@@ -171,7 +168,7 @@ async def renew(kept: KeptSignIn, denies: Denies) -> KeptSignIn:
     return with_tokens(kept, read_token(response.content, host))
 
 
-async def client_request(kept: KeptSignIn, url: str, data: dict[str, str], denies: Denies) -> httpx2.Response:
+async def client_request(kept: KeptSignIn, url: str, data: dict[str, str], denies: Denies) -> httpx.Response:
     """Send a form to an endpoint of a sign-in's authorization server, as its client.
 
     Raises:
@@ -192,7 +189,7 @@ async def client_request(kept: KeptSignIn, url: str, data: dict[str, str], denie
     try:
         async with guarded_client(kept.url, approve, denies) as http:
             return await http.post(url, data=data, headers={**headers, "accept": "application/json"})
-    except httpx2.HTTPError as error:
+    except httpx.HTTPError as error:
         raise NotRenewedError(f"{host} cannot be reached ({type(error).__name__})") from None
 
 
@@ -218,7 +215,7 @@ def with_tokens(kept: KeptSignIn, token: OAuthToken) -> KeptSignIn:
     )
 
 
-def _bear(request: httpx2.Request, kept: KeptSignIn | None) -> str:
+def _bear(request: httpx.Request, kept: KeptSignIn | None) -> str:
     """Put the token of a sign-in on a request; return it."""
     token = "" if kept is None else kept.access_token
     if token:
@@ -226,11 +223,11 @@ def _bear(request: httpx2.Request, kept: KeptSignIn | None) -> str:
     return token
 
 
-def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _error(response: httpx2.Response) -> str:
+def _error(response: httpx.Response) -> str:
     try:
         said = json.loads(response.content)
     except ValueError:
@@ -238,11 +235,11 @@ def _error(response: httpx2.Response) -> str:
     return str(said.get("error", "")) if isinstance(said, dict) else ""
 
 
-async def _refuse(response: httpx2.Response, code: int, why: str = "") -> None:
+async def _refuse(response: httpx.Response, code: int, why: str = "") -> None:
     """Put an error of the protocol in place of what a server answered, for the call that it answers."""
     stream: Any = response.stream
     await stream.aclose()
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": why or "sign-in"}}
-    response.stream = httpx2.ByteStream(json.dumps(error).encode())
+    response.stream = httpx.ByteStream(json.dumps(error).encode())
     response.headers["content-type"] = "application/json"
     response.headers.pop("content-length", None)

@@ -11,15 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import httpx2
-
+from reyn_jupyter.backends.mcp_sdk.http import httpx
 from reyn_jupyter.support.network.addresses import Address, Reach, look_up, reach
 from reyn_jupyter.support.network.hosts import Host, HostError, read_host
-
-if TYPE_CHECKING:
-    from httpx2 import Request, Response
 
 SECONDS = 15.0  # for one request, from the name's look-up to the last byte
 LARGEST = 1 << 20  # bytes of an answer
@@ -35,8 +31,8 @@ class GuardError(Exception):
 
 @asynccontextmanager
 async def guarded_client(
-    server_url: str, approve: Approve, denies: Denies, auth: httpx2.Auth | None = None
-) -> AsyncIterator[httpx2.AsyncClient]:
+    server_url: str, approve: Approve, denies: Denies, auth: httpx.Auth | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
     """Yield a client whose requests are held to what this module says.
 
     Args:
@@ -46,11 +42,11 @@ async def guarded_client(
         auth: an authentication whose own requests are held to it as well.
     """
     transport = GuardedTransport(server_url, approve, denies)
-    async with httpx2.AsyncClient(transport=transport, auth=auth, timeout=SECONDS) as client:
+    async with httpx.AsyncClient(transport=transport, auth=auth, timeout=SECONDS) as client:
         yield client
 
 
-class GuardedTransport(httpx2.AsyncBaseTransport):
+class GuardedTransport(httpx.AsyncBaseTransport):
     """See `guarded_client`."""
 
     def __init__(self, server_url: str, approve: Approve, denies: Denies) -> None:
@@ -60,11 +56,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._approved = {self._server}
         self._reach: Reach | None = None
         self._inner = (
-            httpx2.AsyncHTTPTransport()
+            httpx.AsyncHTTPTransport()
         )  # it takes the certificates that the environment names (SSL_CERT_FILE)
 
-    async def handle_async_request(self, request: Request) -> Response:
-        """Send a request, and read its answer whole. Raises GuardError, and what httpx2 raises."""
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and read its answer whole. Raises GuardError, and what httpx raises."""
         host = check_address(str(request.url), self._server)
         if self._denies(host):
             raise GuardError(f"{host} may not be asked: a rule of yours denies it")
@@ -80,7 +76,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except TimeoutError:
             raise GuardError(f"{host} gave no answer within {SECONDS:g} seconds") from None
 
-    async def _pinned(self, request: Request, host: Host) -> Request:
+    async def _pinned(self, request: httpx.Request, host: Host) -> httpx.Request:
         """Return the request to the very address that was looked up, so that it cannot become another meanwhile."""
         if self._reach is None:
             self._reach = min(map(reach, await _addresses(self._server)))
@@ -89,7 +85,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise GuardError(
                 f"{host} is an address inside a network, and {self._server} is not: it could be anybody's"
             )
-        return httpx2.Request(
+        return httpx.Request(
             request.method,
             request.url.copy_with(host=str(addresses[0])),
             headers=request.headers,  # its Host still names the host
@@ -138,7 +134,7 @@ async def _addresses(host: Host) -> tuple[Address, ...]:
         raise GuardError(f"{host} cannot be found: {error.strerror or error}") from None
 
 
-async def _read(answer: Response, request: Request, host: Host) -> Response:
+async def _read(answer: httpx.Response, request: httpx.Request, host: Host) -> httpx.Response:
     """Return the answer with its whole body, and close it."""
     try:
         if answer.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
@@ -153,4 +149,4 @@ async def _read(answer: Response, request: Request, host: Host) -> Response:
                     raise GuardError(f"{host} sent more than {LARGEST >> 20} MiB")
     finally:
         await answer.aclose()
-    return httpx2.Response(answer.status_code, headers=answer.headers, content=content, request=request)
+    return httpx.Response(answer.status_code, headers=answer.headers, content=content, request=request)

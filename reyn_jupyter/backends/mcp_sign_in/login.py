@@ -10,22 +10,20 @@ Sources: RFC 7009, 7591, 7636, 8252, 8414, 8707, 9207, 9728; the authorization c
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
-from mcp.client.auth.utils import extract_scope_from_www_auth, union_scopes
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthToken,
-)
+from mcp.client.auth.utils import extract_scope_from_www_auth
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp_types import LATEST_PROTOCOL_VERSION
 
+from reyn_jupyter.backends.mcp_sdk.http import httpx
+from reyn_jupyter.backends.mcp_sdk.sdk import IS_FIRST
 from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError
 from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn, ServerSignIn
 from reyn_jupyter.backends.mcp_sign_in.bearer import NotRenewedError, client_request, with_tokens
@@ -105,7 +103,7 @@ async def sign_in(
         raise SignInError("the authorization server gave no token that can be used") from None
     except (OAuthFlowError, OAuthRegistrationError) as error:
         raise SignInError(shorten(visible(str(error)), 300)) from None
-    except httpx2.HTTPError as error:
+    except httpx.HTTPError as error:
         raise SignInError(f"a server cannot be reached ({type(error).__name__})") from None
 
 
@@ -162,13 +160,16 @@ class _Provider(OAuthClientProvider):
     """The SDK's flow, which asks for what the server wanted since besides, and not only for what it wants at first."""
 
     wanted_scope = ""
+    names_issuer = False  # the authorization server promises to name itself in its answers
 
-    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    async def _auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         flow = super()._auth_flow(request)
         try:
             outgoing = await flow.__anext__()
             while True:
                 response = yield outgoing
+                if outgoing is not request:
+                    self._look_for_promise(response)
                 if self.wanted_scope and outgoing is request and response.status_code == 401:
                     _want_scope(response, self.wanted_scope)
                 outgoing = await flow.asend(response)
@@ -177,12 +178,22 @@ class _Provider(OAuthClientProvider):
         finally:
             await flow.aclose()
 
+    def _look_for_promise(self, response: httpx.Response) -> None:
+        with suppress(ValueError):
+            told = json.loads(response.content)
+            promised = isinstance(told, dict) and told.get("authorization_response_iss_parameter_supported")
+            self.names_issuer = self.names_issuer or promised is True
 
-def _want_scope(response: httpx2.Response, wanted: str) -> None:
+
+def _want_scope(response: httpx.Response, wanted: str) -> None:
     """Let a refusal ask for more."""
     said = response.headers.get("www-authenticate", "Bearer")
-    scope = union_scopes(extract_scope_from_www_auth(response), wanted)
+    scope = _union(extract_scope_from_www_auth(response) or "", wanted)
     response.headers["www-authenticate"] = f'Bearer scope="{scope}", {said.partition(" ")[2]}'.rstrip(", ")
+
+
+def _union(*scopes: str) -> str:
+    return " ".join(dict.fromkeys(name for scope in scopes for name in scope.split()))
 
 
 class _Flow:
@@ -218,7 +229,7 @@ class _Flow:
             self._wait,
         )
         if before is not None and before.wanted_scope:
-            self.provider.wanted_scope = union_scopes(before.scope, before.wanted_scope) or ""
+            self.provider.wanted_scope = _union(before.scope, before.wanted_scope)
 
     # The storage
 
@@ -231,7 +242,11 @@ class _Flow:
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         if self._client is not None:
             method = "client_secret_post" if self._client.get("client_secret") else "none"
-            return OAuthClientInformationFull(**self._client, token_endpoint_auth_method=method)  # type: ignore[arg-type]
+            return OAuthClientInformationFull(
+                **self._client,  # type: ignore[arg-type]
+                redirect_uris=[self.listener.uri],  # type: ignore[list-item]
+                token_endpoint_auth_method=method,
+            )
         before = self._before
         if before is None or before.redirect_uri != self.listener.uri or not before.client:
             return None
@@ -258,11 +273,24 @@ class _Flow:
             SignInPage(address, str(host), shorten(visible(scope), 300), self.listener.uri)
         )
 
-    async def _wait(self) -> AuthorizationCodeResult:
+    async def _wait(self) -> Any:
         answer = await (self._pasted() if self._paste else self.listener.answer(self._seconds))
         if answer.error:
             raise OAuthFlowError(f"the authorization server says: {answer.error}")
+        if IS_FIRST:  # it does not check the issuer
+            self._check_issuer(answer.issuer)
+            return answer.code, answer.state
+        from mcp.shared.auth import AuthorizationCodeResult
+
         return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
+
+    def _check_issuer(self, issuer: str | None) -> None:
+        """Raise OAuthFlowError if an answer is not from the authorization server that was asked (RFC 9207)."""
+        metadata = self.provider.context.oauth_metadata
+        if issuer is not None and (metadata is None or issuer != str(metadata.issuer)):
+            raise OAuthFlowError(f"Authorization response iss mismatch: {issuer}")
+        if issuer is None and self.provider.names_issuer:
+            raise OAuthFlowError("Authorization response missing iss parameter, which the server promises")
 
     async def _pasted(self) -> Any:
         why = ""

@@ -47,7 +47,7 @@ def load() -> Any:
                 raise ModelError(
                     "configuration",
                     f"LiteLLM cannot be imported: {error}.",
-                    "Install it again (pip install 'litellm[mcp]'), or use the offline model: -m offline.",
+                    "Install it again (pip install litellm mcp), or use the offline model: -m offline.",
                 ) from error
             _quieten(litellm)
             _count_clients(litellm)

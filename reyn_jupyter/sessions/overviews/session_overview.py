@@ -323,6 +323,8 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     resolved = parts.search.resolved
     if resolved.kind == "wrong":
         problems.append(f"search by meaning is off: {resolved.reason}. {resolved.hint}")
+    if "mcp" in snapshot.hidden:
+        problems.append(f"the category mcp is not on offer: {snapshot.hidden['mcp']}")
     if problems:
         sections.append(("Problems", tuple(str(problem) for problem in problems)))
     tries = (

@@ -11,15 +11,6 @@ from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.lowlevel.server import NotificationOptions, Server
-from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
-    ListenHandler,
-    ResourcesListChanged,
-    ResourceUpdated,
-    ToolsListChanged,
-)
-from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -40,6 +31,16 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from reyn_jupyter.backends.mcp_sdk.server import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    MCPError,
+    NotificationOptions,
+    ResourcesListChanged,
+    ResourceUpdated,
+    Server,
+    ToolsListChanged,
+)
 from reyn_jupyter.backends.serving.connected_clients import (
     MOST_CALLS,
     MOST_WAITING,

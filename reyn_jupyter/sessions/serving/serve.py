@@ -9,7 +9,7 @@ import importlib
 import math
 
 from reyn_jupyter.backends.a2a.sdk import A2A_SDK
-from reyn_jupyter.backends.mcp.sdk import MCP_SDK
+from reyn_jupyter.backends.mcp_sdk.sdk import MCP_SDK
 from reyn_jupyter.backends.serving.address_file import OfferName
 from reyn_jupyter.backends.serving.door import import_modules
 from reyn_jupyter.backends.serving.served_session import ServedSession
@@ -22,7 +22,11 @@ LONGEST_WAIT = 600.0
 _DOOR = "reyn_jupyter.sessions.serving.session_door"
 _SDKS = {"mcp": MCP_SDK, "a2a": A2A_SDK}
 _MODULES: dict[OfferName, tuple[str, ...]] = {
-    "mcp": ("mcp.server.lowlevel.server", "mcp.server.subscriptions", "uvicorn.protocols.http.h11_impl"),
+    "mcp": (
+        "reyn_jupyter.backends.mcp_sdk.server",
+        "mcp.server.streamable_http_manager",
+        "uvicorn.protocols.http.h11_impl",
+    ),
     "a2a": (
         "a2a.server.request_handlers",
         "a2a.server.routes.jsonrpc_dispatcher",

@@ -14,6 +14,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.backends.mcp.server_log import OLDER
+from reyn_jupyter.backends.mcp_sdk.sdk import IS_FIRST
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.sessions.assembly import ENGINE
@@ -386,7 +387,8 @@ def test_a_server_of_the_newest_protocol_is_read_like_any_other(odd: Callable[..
         answers={"good": {"result": {"content": [{"type": "json", "x": 1}], "structuredContent": [1, 2]}}},
     )
     assert page(session)["left_out"] == ["bad: its input schema is not an object"]
-    assert session.parts.services.mcp.states()[0].protocol == "2026-07-28"
+    newest = "2025-11-25" if IS_FIRST else "2026-07-28"
+    assert session.parts.services.mcp.states()[0].protocol == newest
     parts = session.invoke_action("mcp__odd__good", {}).value
     assert "unknown type json" in parts[0].text and parts[1].json == [1, 2]
 

@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-import httpx2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from reyn_jupyter.backends.mcp_sdk.http import httpx
 from reyn_jupyter.backends.mcp_sign_in.guarded_http import GuardError, guarded_client
 from reyn_jupyter.support.network.hosts import Host
 
@@ -133,9 +133,9 @@ def test_the_certificate_of_a_server_is_held_to_its_name_and_not_to_the_address_
     with https_server("localhost", tmp_path) as (port, trusted):
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         assert asyncio.run(get(f"https://localhost:{port}/token")) == f"localhost:{port}"
-        with pytest.raises(httpx2.ConnectError, match=r"(?i)certificate"):
+        with pytest.raises(httpx.ConnectError, match=r"(?i)certificate"):
             asyncio.run(get(f"https://127.0.0.1:{port}/token"))
     with https_server("auth.example.org", tmp_path) as (port, trusted):
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-        with pytest.raises(httpx2.ConnectError, match=r"(?i)certificate"):
+        with pytest.raises(httpx.ConnectError, match=r"(?i)certificate"):
             asyncio.run(get(f"https://localhost:{port}/token"))
