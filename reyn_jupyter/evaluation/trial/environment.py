@@ -29,8 +29,8 @@ from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.router.context.conversation import Conversation
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.call.call import Call
 from reyn_jupyter.runtime.call.invoke import Invoker
+from reyn_jupyter.runtime.call.live_call import LiveCall
 from reyn_jupyter.runtime.call.session_secrets import SessionSecrets
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
@@ -252,7 +252,7 @@ class TrialEnvironment:
         """
         await self.parts.search.build(await self.parts.catalog.refresh())
 
-    async def _enter(self, call: Call) -> tuple[Tool, Services] | None:
+    async def _enter(self, call: LiveCall) -> tuple[Tool, Services] | None:
         planned = self._planned.pop(call.title, None)
         if planned is not None:
             raise ActionError(planned)

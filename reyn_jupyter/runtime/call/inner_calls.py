@@ -18,7 +18,7 @@ from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
-from reyn_jupyter.runtime.call.call import Call
+from reyn_jupyter.runtime.call.live_call import LiveCall
 from reyn_jupyter.runtime.deadline import GRACE
 from reyn_jupyter.runtime.questions.person_wait import PersonWait
 from reyn_jupyter.runtime.record.events import (
@@ -111,7 +111,7 @@ class InnerCalls:
     """
 
     def __init__(
-        self, call: Call, make: CallWithin, judge: JudgeWithin, effects: EffectsWithin, runs: RunStore
+        self, call: LiveCall, make: CallWithin, judge: JudgeWithin, effects: EffectsWithin, runs: RunStore
     ) -> None:
         self._outer = call
         self._run = call.run

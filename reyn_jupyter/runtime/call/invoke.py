@@ -31,12 +31,12 @@ from reyn_jupyter.guard.workspace import FileDecision, WorkspaceError
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import DENIED, ActionError, CallTimeoutError, text_of
-from reyn_jupyter.runtime.call.call import Call
 from reyn_jupyter.runtime.call.call_places import CallPlaces
 from reyn_jupyter.runtime.call.call_plan import closing_plan, make_plan
 from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
+from reyn_jupyter.runtime.call.live_call import LiveCall
 from reyn_jupyter.runtime.call.origins import origin_line
 from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, parted_answer, written
 from reyn_jupyter.runtime.call.permission_gate import PermissionGate, Remember
@@ -59,7 +59,7 @@ from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
 # What runs in place of a call's tool, and with which services; None where the call runs as it is. An evaluation gives a
 # call that changes something its own copy of the workspace. What it raises is the call's own failure.
-Enter = Callable[[Call], Awaitable[tuple[Tool, Services] | None]]
+Enter = Callable[[LiveCall], Awaitable[tuple[Tool, Services] | None]]
 
 
 # Values that live as long as one call are no frozen dataclasses: making one of those takes ten times as long.
@@ -390,12 +390,12 @@ class Invoker:
 
     def _call(
         self, call_id: str, step: int, action: Action, args: Arguments, run: Run, log: RunLog | None = None
-    ) -> Call:
+    ) -> LiveCall:
         progress = CallProgress(call_id, run.log if log is None else log, self._services.redactor)
         readable = partial(self._gate.may_read, run=run)
-        return Call(self._services, run, call_id, step, action, args, progress, readable)
+        return LiveCall(self._services, run, call_id, step, action, args, progress, readable)
 
-    async def _completed(self, call: Call, resolved: ActionResolved) -> ActionResolved:
+    async def _completed(self, call: LiveCall, resolved: ActionResolved) -> ActionResolved:
         """Let the action fill in a person's call; return its event with what was filled in."""
         if call.tool.complete is None or call.actor != "person":
             return resolved
@@ -408,20 +408,20 @@ class Invoker:
         redactions = () if inner is args else redactor.redactions(args)
         return replace(resolved, inner=inner, redactions=redactions)
 
-    async def _interrupted(self, call: Call, error: BaseException) -> Outcome:
+    async def _interrupted(self, call: LiveCall, error: BaseException) -> Outcome:
         """Return the outcome of a call that was interrupted; a second interrupt does without its result so far."""
         if call.reports.partial is not None and isinstance(error, asyncio.CancelledError):
             with suppress(asyncio.CancelledError):
                 return self._kept(call, await self._outcomes.cut_short(call.title, call.run, call.reports))
         return self._outcomes.interrupted(call.title, call.run, call.reports)
 
-    async def _run(self, call: Call, recorded_args: Any) -> Outcome:
+    async def _run(self, call: LiveCall, recorded_args: Any) -> Outcome:
         check_circle(call.run, call.title, call.given)
         await self._judged(call)
         with closing_plan(await make_plan(call.tool, call.arguments, call)) as call.plan:
             return await self._allowed(call, recorded_args)
 
-    async def _judged(self, call: Call) -> None:
+    async def _judged(self, call: LiveCall) -> None:
         """Open the references of a call, and find what the gate judges it by."""
         run, action = call.run, call.action
         called = called_action(run.snapshot, action, call.given)
@@ -468,7 +468,7 @@ class Invoker:
         except Exception:  # noqa: BLE001 - a category's own code; then the effects are not known
             return None
 
-    async def _unrun(self, name: str, args: Mapping[str, Any], run: Run) -> Call | None:
+    async def _unrun(self, name: str, args: Mapping[str, Any], run: Run) -> LiveCall | None:
         """Return a call that does not run, or None if its arguments do not fit."""
         action = find(run.snapshot, name)
         prepared = prepare_call(run.snapshot, action, args, forgive=run.settings.router.forgive).prepared
@@ -486,7 +486,7 @@ class Invoker:
             hint = "Nothing was run. Put the folder back, or begin a new session in the new one."
             raise ActionError(f"{error}.", hint) from error
 
-    async def _allowed(self, call: Call, recorded_args: Any) -> Outcome:
+    async def _allowed(self, call: LiveCall, recorded_args: Any) -> Outcome:
         """Run a call that is planned, if the rules or the person allow it, or answer it from the record."""
         run = call.run
         call.effects = effects = tuple(call.tool.effects(call.arguments, call))
@@ -514,7 +514,7 @@ class Invoker:
         with closing_plan(await make_plan(call.tool, call.arguments, call)) as call.plan:
             return await self._handled(call)
 
-    async def _handled(self, call: Call) -> Outcome:
+    async def _handled(self, call: LiveCall) -> Outcome:
         """Run the handler of a call that is allowed."""
         inner = InnerCalls(call, self._call_within, self._judge_again, self._effects_of, self._runs)
         value = await RunningCall(self._gate, self._places, call, inner).value()
@@ -543,7 +543,7 @@ class Invoker:
         return {name: inner if name == place else opened[name] for name in args}
 
     @staticmethod
-    def _kept(call: Call, outcome: Outcome) -> Outcome:
+    def _kept(call: LiveCall, outcome: Outcome) -> Outcome:
         """Record that a result was stored, if it was."""
         if outcome.blob is not None:
             call.run.log.append(

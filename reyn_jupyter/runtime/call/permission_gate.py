@@ -17,7 +17,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import READING, Actor, PermissionVerdict, Policy, suggest_patterns
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.guard.workspace import FileDecision
-from reyn_jupyter.runtime.call.call import Call, FileRules
+from reyn_jupyter.runtime.call.live_call import FileRules, LiveCall
 from reyn_jupyter.runtime.large_values import is_large
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.questions.question_detail import question_detail
@@ -57,7 +57,7 @@ class PermissionGate:
         self._remember = remember
         self._questions = QuestionQueue()
 
-    def judge(self, call: Call, effects: Sequence[Effect]) -> tuple[PermissionVerdict, FileRules | None]:
+    def judge(self, call: LiveCall, effects: Sequence[Effect]) -> tuple[PermissionVerdict, FileRules | None]:
         """Return the verdict of the rules alone, without asking the person, and their word on files, if any.
 
         That is on each file that the call opens once it is allowed; see `Policy.of_files`.
@@ -66,7 +66,7 @@ class PermissionGate:
         return self._judged(policy, call, effects), self._of_files(policy, call, effects)
 
     @staticmethod
-    def _judged(policy: Policy, call: Call, effects: Sequence[Effect]) -> PermissionVerdict:
+    def _judged(policy: Policy, call: LiveCall, effects: Sequence[Effect]) -> PermissionVerdict:
         actor, face = _judged_actor(call.run), call.described.face
         # What a rule restricts under the name of what is called is restricted, whatever the call goes through.
         others = [
@@ -93,7 +93,7 @@ class PermissionGate:
         why = f"the model has read text of others ({clip_middle(', '.join(origins), 200)})"
         return PermissionVerdict(stricter, "policy", f"{why}; permissions.after_untrusted: {stricter}")
 
-    def judge_unrecorded(self, call: Call, effects: Sequence[Effect]) -> PermissionVerdict:
+    def judge_unrecorded(self, call: LiveCall, effects: Sequence[Effect]) -> PermissionVerdict:
         """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
         verdict = self._judged(self._policy(call.run.settings), call, effects)
         repeatable = call.purity.repeatable
@@ -104,22 +104,22 @@ class PermissionGate:
         why = "it is not in the replayed run"
         return PermissionVerdict("deny" if call.run.approve == "read" else "ask", "replay", why)
 
-    def rules_of_files(self, call: Call, effects: Sequence[Effect]) -> FileRules | None:
+    def rules_of_files(self, call: LiveCall, effects: Sequence[Effect]) -> FileRules | None:
         """Return the rules' word on files, see `judge`, with what the call was allowed in its middle."""
         return self._of_files(self._policy(call.run.settings), call, effects)
 
     @staticmethod
-    def _of_files(policy: Policy, call: Call, effects: Sequence[Effect]) -> FileRules | None:
+    def _of_files(policy: Policy, call: LiveCall, effects: Sequence[Effect]) -> FileRules | None:
         actor, face = _judged_actor(call.run), call.described.face
         return policy.of_files(call.judged_name, effects, actor, call.run.approve, face)
 
-    def may_be_recorded(self, call: Call, effects: Sequence[Effect], verdict: PermissionVerdict) -> bool:
+    def may_be_recorded(self, call: LiveCall, effects: Sequence[Effect], verdict: PermissionVerdict) -> bool:
         """Return whether the record of an earlier run may answer a call: a rule of today may be newer than that run."""
         return verdict.decision != "deny" and not self._policy(call.run.settings).denies_below(
             call.judged_name, effects
         )
 
-    def judge_again(self, call: Call, effects: Sequence[Effect]) -> FileDecision:
+    def judge_again(self, call: LiveCall, effects: Sequence[Effect]) -> FileDecision:
         """Return whether the result of an earlier call may be given again; see `ToolContext.judge_again`.
 
         Nothing is done again, so that consent to what the call does is not asked for.
@@ -143,7 +143,7 @@ class PermissionGate:
     async def settle(
         self,
         verdict: PermissionVerdict,
-        call: Call,
+        call: LiveCall,
         effects: Sequence[Effect],
         reason: str | None = None,
     ) -> PermissionVerdict:
@@ -173,7 +173,7 @@ class PermissionGate:
     async def _consent(
         self,
         verdict: PermissionVerdict,
-        call: Call,
+        call: LiveCall,
         effects: Sequence[Effect],
         reason: str | None,
     ) -> PermissionVerdict:
@@ -204,7 +204,7 @@ class PermissionGate:
     def _question(
         self,
         verdict: PermissionVerdict,
-        call: Call,
+        call: LiveCall,
         effects: Sequence[Effect],
         reason: str | None,
     ) -> Question:
@@ -230,7 +230,7 @@ class PermissionGate:
         outermost = call.run.outermost
         return Question(redactor.text(call.title), detail, patterns, outermost.id, callers, outermost.client)
 
-    def _verdict(self, answer: Answer, question: Question, call: Call) -> PermissionVerdict:
+    def _verdict(self, answer: Answer, question: Question, call: LiveCall) -> PermissionVerdict:
         if answer == "unanswered":
             return PermissionVerdict("deny", "nobody", "nobody answered in time")
         if answer == "nobody" and not call.run.attended:
@@ -253,7 +253,7 @@ class PermissionGate:
         return PermissionVerdict("allow", "person", choice.reason, " ".join(question.patterns))
 
 
-def _shared_by(question: Question, call: Call) -> Hashable | None:
+def _shared_by(question: Question, call: LiveCall) -> Hashable | None:
     """Return what is equal for questions that one answer is enough for; None where each call needs its own.
 
     A call that changes something is allowed one at a time, even if another shows the same; and what a question cannot

@@ -14,11 +14,11 @@ from functools import partial
 
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
-from reyn_jupyter.runtime.call.call import Call
 from reyn_jupyter.runtime.call.call_places import CallPlaces
 from reyn_jupyter.runtime.call.call_scope import enter_call
 from reyn_jupyter.runtime.call.effective_limits import CallCap, EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls
+from reyn_jupyter.runtime.call.live_call import LiveCall
 from reyn_jupyter.runtime.call.outcomes import denial
 from reyn_jupyter.runtime.call.permission_gate import PermissionGate
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
@@ -42,7 +42,7 @@ class RunningCall:
         inner: makes the calls that the handler makes.
     """
 
-    def __init__(self, gate: PermissionGate, places: CallPlaces, call: Call, inner: InnerCalls) -> None:
+    def __init__(self, gate: PermissionGate, places: CallPlaces, call: LiveCall, inner: InnerCalls) -> None:
         self._gate = gate
         self._places = places
         self._call = call

@@ -43,7 +43,7 @@ class Within(Protocol):
     async def effects_of(self, name: str, arguments: Mapping[str, Any]) -> tuple[Effect, ...] | None: ...
 
 
-class Call(ToolContext):
+class LiveCall(ToolContext):
     """A call of an action.
 
     Args:
