@@ -45,7 +45,6 @@ SKILL = "skill"  # the category whose resources are workflows
 _REST = 20.0  # a look at the folders of utilities takes this part of the time at most, where looks come close together
 _LONGEST_REST = 1.0  # seconds
 _QUICK = 0.005  # seconds of processor time; a look that takes no more is taken each time
-_SLOW = 0.001  # seconds of processor time; a look that takes more is taken in a thread
 
 
 class WorkflowLibrary:
@@ -61,7 +60,6 @@ class WorkflowLibrary:
         self._lock = threading.Lock()
         self._registry: UtilityRegistry | None = None
         self._next_look = 0.0
-        self._is_slow = True  # as long as nobody looked
         self._trusted: Mapping[str, str] = {}
         self._written = ""
         self._files: tuple[Hashable, tuple[WorkflowFile, ...]] | None = None
@@ -85,14 +83,13 @@ class WorkflowLibrary:
                 is_trusted=trusted_utilities(hashes),
             )
             took = time.thread_time() - began
-            self._is_slow = took > _SLOW
             is_steady = before is not None and before.revision == found.revision and took > _QUICK
             self._next_look = time.monotonic() + (min(_LONGEST_REST, _REST * took) if is_steady else 0.0)
             return found
 
     def is_slow(self) -> bool:
-        """Return whether a look at the utilities holds a loop up."""
-        return self._is_slow
+        """Return whether a look at the utilities reads files: the last one found some, or there was none."""
+        return self._registry is None or bool(self._cache.folders)
 
     @property
     def latest(self) -> UtilityRegistry:

@@ -24,7 +24,7 @@ def test_peers_are_listed_asked_and_made_to_forget(run: Run) -> None:
     assert "there is no category 'tabel'. Did you mean table?" in run("%reyn peers")
     run('%reyn invoke agent.peer__counter request="how many lines has notes.txt?"')
     (row,) = current.session().peers.rows
-    assert (row["requests"], row["remembers"], row["state"]) == (1, 1, "answered") and row["tokens"] > 0
+    assert (row["requests"], row["remembers"], row["state"], row["tokens"]) == (1, 1, "answered", 0)
     assert VERB.completes is not None
     assert list(VERB.completes(current.session(), ["forget"], "")) == ["counter"]
     assert "1 request" in run("%reyn peers forget counter")
