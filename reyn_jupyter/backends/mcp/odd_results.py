@@ -41,6 +41,7 @@ Raw = dict[str, Any]
 PROBE_SECONDS = 3.0
 LEFT_OUT = "reyn-jupyter/left-out"  # in the `_meta` of a listing: sentences
 _MODERN_FRAME: Raw = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+_PLAIN = {"content", "isError"}
 _MOST_KEYS = 20  # fields of one object that are tried one by one
 _LONGEST_REASON = 200  # characters
 _ANNOTATIONS = ("annotations", "_meta")
@@ -127,6 +128,8 @@ class _Incoming(_Stream):
 
     async def receive(self) -> Any:
         results = self._results
+        if results.is_settled:
+            return results.repair(await self._stream.receive())
         with anyio.CancelScope(deadline=results.patience) as results.waiting:
             return results.repair(await self._stream.receive())
         return results.unanswered()
@@ -152,12 +155,14 @@ class _Results:
         asked: the methods of the requests under way, by their numbers.
         patience: the time of the loop until which `server/discover` may be unanswered.
         waiting: in which the next message is waited for.
+        is_settled: which protocol is spoken is known, so nothing is waited for with a bound.
     """
 
     def __init__(self, note: Callable[[str], None], silent: Callable[[], None] | None) -> None:
         self.asked: dict[str, str] = {}
         self.patience = math.inf
         self.waiting = anyio.CancelScope()
+        self.is_settled = False
         self._probe: str | int = 0
         self._note = note
         self._silent = silent
@@ -202,6 +207,7 @@ class _Results:
                 self._version = str(message.result.get("protocolVersion"))
             elif method == "server/discover":
                 self._version = LATEST_MODERN_VERSION
+            self.is_settled |= method in ("initialize", "server/discover")
         elif message is not None and hasattr(message, "error"):
             self.asked.pop(str(message.id), None)
         return item
@@ -213,6 +219,8 @@ class _Results:
     def _accepts(self, method: str, result: Raw) -> bool:
         if method == "initialize" and result.get("protocolVersion") not in HANDSHAKE_PROTOCOL_VERSIONS:
             return False
+        if method == "tools/call" and not self._frame and _is_plain(result):
+            return True
         return self._fault(method, result) is None
 
     def _fault(self, method: str, result: Raw) -> str | None:
@@ -442,6 +450,24 @@ class _Results:
         """Raise UnusableSchemaError with the reason if a result cannot be read."""
         if (fault := self._fault(self._method, {**self._frame, **result})) is not None:
             raise UnusableSchemaError(f"it cannot be read ({fault})")
+
+
+def _is_plain(result: Raw) -> bool:
+    """Return whether an answer is nothing but texts, as most are: the SDK accepts those."""
+    blocks = result.get("content")
+    return (
+        result.keys() <= _PLAIN
+        and type(result.get("isError", False)) is bool
+        and isinstance(blocks, list)
+        and all(
+            isinstance(each, dict)
+            and len(each) == 2
+            and each.get("type") == "text"
+            and isinstance(each.get("text"), str)
+            and each["text"].isascii()  # half a character is none that the SDK accepts
+            for each in blocks
+        )
+    )
 
 
 def _known_version(named: Any) -> str:
