@@ -106,16 +106,13 @@ def _rows_with(missing: bool, counted: bool) -> Build:
 
 def _of_cells(each: str, link: str, around: str, label: str) -> Build:
     """A figure of all cells: the SQL of each column, joined, inside a whole."""
-    return lambda asked: TableQuery(
-        (
-            Output(
-                around.format(
-                    link.join(each.format(c.sql) for c in asked.table.cells), len(asked.table.cells)
-                ),
-                label,
-            ),
-        )
-    )
+
+    def build(asked: _Asked) -> TableQuery:
+        cells = asked.table.cells
+        joined = link.join(each.format(column.sql) for column in cells)
+        return TableQuery((Output(around.format(joined, len(cells)), label),))
+
+    return build
 
 
 def _per_column(figure: str, title: str, rest: str = "") -> Build:

@@ -87,6 +87,15 @@ def test_a_replacement_uses_the_edit_and_changes_nothing_else() -> None:
     assert desk.files["settings.yaml"] == "timezone: Europe/Brussels\nretries: 6\nunits: kwh\n"
 
 
+def test_a_word_for_every_place_declines_an_edit_unless_it_is_in_the_quoted_text() -> None:
+    desk = Desk(WORLDS["energy"])
+    before = desk.files["settings.yaml"]
+    assert "file__edit" not in desk.ask('replace every "kwh" with "mwh" in settings.yaml').actions
+    assert desk.files["settings.yaml"] == before
+    desk.ask('change "kwh" to "all of it" in settings.yaml')
+    assert "units: all of it" in desk.files["settings.yaml"]
+
+
 def test_a_text_is_written_to_a_new_file() -> None:
     desk = Desk(WORLDS["shop"])
     desk.ask('write "restock vases" to ideas.txt')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.answers import code
@@ -13,6 +12,7 @@ from reyn_jupyter.models.offline.skills.files import check_result, job
 _REPLACE = ("replace", "change", "substitute", "swap", "rename", "correct", "turn")
 _WRITE = ("write", "save", "put", "create", "store")
 _LEADING = ("in", "inside", "the", "file", "of", "within", "to", "into", "as")
+_EVERYWHERE = frozenset(["every", "all", "each", "everywhere", "occurrences"])
 _POLITE = {"please", "can", "could", "you", "now", "and", "then", "also", "just"}
 
 
@@ -83,7 +83,7 @@ def _replacement(prompt: Prompt, path: str, old: tuple[int, int], new: tuple[int
     while first < old[1] and prompt.tokens[first].lower in ("the", "word", "text", "string"):
         first += 1
     was, becomes = _piece(prompt, first, old[1]), _piece(prompt, *new)
-    if re.search(r"\b(?:every|all|each|everywhere|occurrences)\b", prompt.lower):
+    if any(token.kind == "word" and token.lower in _EVERYWHERE for token in prompt.tokens):
         return None  # one place is changed
     return Replacement(path, was, becomes) if was and becomes is not None else None
 
