@@ -147,7 +147,7 @@ def _leads_to(workspace: Workspace, path: str, digest: str | None) -> bool:
 
 
 def _back(changes: Sequence[RecordedChange], places: dict[str, HeldPlace]) -> tuple[str, ...]:
-    """Return the paths whose files are not as the changes left them, but as they were before."""
+    """Return the paths of files that already have the content from before the changes."""
     before = {change.path: change.previous for change in reversed(changes)}
     after = {change.path: change.sha256 for change in changes}
     found = []

@@ -23,6 +23,7 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.access.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, NoMcpAdmin
 from reyn_jupyter.runtime.access.peer_access import NoPeers, PeerAccess
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.access.python_switch import PythonSwitch
 from reyn_jupyter.runtime.access.reversals import Reversal, Reversals
 from reyn_jupyter.runtime.access.session_access import (
@@ -195,7 +196,7 @@ class Source:
 
 
 class ToolContext(Protocol):
-    """One call's surroundings, the second argument of every handler.
+    """The context of one call: the second argument of every handler.
 
     Attributes:
         services: what the category was built with.
@@ -204,6 +205,9 @@ class ToolContext(Protocol):
         run_id: the run that the call belongs to.
         variables: how much of a variable may be shown to this actor ("head" for the person).
         plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
+        report: say how far the call is, as often as it suits and from any thread: a sentence, and `done` of `total` in
+            whatever is counted. `partial` is the result so far: if the call is interrupted, takes too long or fails,
+            the last one is kept as its result, and marked as partial. What is left out stays as it was said.
     """
 
     services: Services
@@ -212,6 +216,7 @@ class ToolContext(Protocol):
     run_id: str
     variables: VariablesPolicy
     plan: Any
+    report: ProgressReport
 
     @property
     def workspace(self) -> Workspace:
@@ -242,22 +247,6 @@ class ToolContext(Protocol):
 
         Raises:
             PermissionDeniedError: they are denied; a handler may catch it.
-        """
-
-    def report(
-        self,
-        message: str = "",
-        done: float | None = None,
-        total: float | None = None,
-        partial: object = None,
-    ) -> None:
-        """Say how far the call is, as often as it suits and from any thread; what is left out stays as it was said.
-
-        Args:
-            message: a sentence.
-            done, total: in whatever is counted.
-            partial: the result so far: where the call is interrupted, takes too long or fails, the last one is kept as
-                its result, and marked as partial.
         """
 
     def came_from(self, origin: str) -> None:

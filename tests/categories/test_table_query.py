@@ -312,9 +312,9 @@ def test_a_file_swapped_for_a_link_after_it_was_opened_is_still_the_file(
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        (signal.SIGKILL, "a person did that, or the system, which does it when memory runs out"),
-        (signal.SIGSEGV, "DuckDB failed"),
-        (signal.SIGHUP, "another program did that, not the query"),
+        (signal.SIGKILL, "the system does so when memory runs out"),
+        (signal.SIGSEGV, "DuckDB crashed"),
+        (signal.SIGHUP, "another program sent that signal"),
     ],
 )
 async def test_what_ended_the_process_of_a_query_is_named(

@@ -9,6 +9,7 @@ from typing import Any
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
+from reyn_jupyter.runtime.access.progress_report import ProgressReport
 from reyn_jupyter.runtime.access.reversals import Reversal
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.services import (
@@ -22,6 +23,10 @@ from reyn_jupyter.runtime.services import (
 )
 
 
+def _ignored(*_: object, **__: object) -> None:
+    """Take a report that nobody hears."""
+
+
 @dataclass
 class PlainContext(ToolContext):
     """A context whose call belongs to no run: nothing more is granted, and no rules hold."""
@@ -32,6 +37,7 @@ class PlainContext(ToolContext):
     run_id: str = "run-1"
     variables: VariablesPolicy = "head"
     plan: Any = None
+    report: ProgressReport = _ignored
     changes: list[FileChange] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     reversals: list[Reversal] = field(default_factory=list)
@@ -54,15 +60,6 @@ class PlainContext(ToolContext):
 
     async def ask(self, *effects: Effect, reason: str = "") -> None:
         raise PermissionDeniedError("Denied: the call belongs to no run.", "")
-
-    def report(
-        self,
-        message: str = "",
-        done: float | None = None,
-        total: float | None = None,
-        partial: object = None,
-    ) -> None:
-        pass
 
     def came_from(self, origin: str) -> None:
         pass

@@ -29,7 +29,7 @@ _LEVEL = re.compile(
 )  # begins another message among lines that Rich breaks
 _PROBE = "input_value='server/discover'"
 OLDER = "[reyn] It does not know the newest protocol, which it was asked for first; the older one is spoken."
-# A line that names the error for which a program ended; of many programs it is not the last line.
+# A line that names the error that ended a program. In many programs it is not the last line.
 _ERROR = re.compile(r"\b(?:\w*(?:Error|Exception)|error|fatal|panic): |\b(?:ERROR|FATAL)\b|\bpanicked at ")
 _LOOKED_BACK = 60  # lines in which it is looked for
 _PENDING = 4_000  # bytes of a line that has not ended; the rest of it is not kept

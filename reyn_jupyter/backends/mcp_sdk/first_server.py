@@ -60,7 +60,7 @@ class _Plain:
 
 
 class _ClientSession:
-    """The session of one client, as handlers use it."""
+    """The session of one client, with the methods that handlers call."""
 
     def __init__(self, context: Any) -> None:
         session = context.session
@@ -126,7 +126,7 @@ class Server(_lowlevel.Server):  # type: ignore[misc]
         session = _ClientSession(told)
         params = request.model_dump(by_alias=True, mode="json", exclude_unset=True).get("params")
         if params is not None and "uri" in params:
-            params["uri"] = unquote(params["uri"])  # the SDK quotes what is not ASCII
+            params["uri"] = unquote(params["uri"])  # the SDK percent-encodes characters that are not ASCII
         asked = methods.parse_client_request(request.method, session.version, params)
         context = SimpleNamespace(
             method=request.method, request=told.request, session=session, request_id=told.request_id

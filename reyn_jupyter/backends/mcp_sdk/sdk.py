@@ -13,7 +13,7 @@ MCP_SDK = ProtocolSdk(
     None,
     ("reyn_jupyter.backends.mcp_sdk.client",),
     ("mcp", "client"),
-    secretive=("mcp.client.auth",),  # what it logs of a sign-in could hold a token
+    secretive=("mcp.client.auth",),  # its log of a sign-in can contain a token
     beside="mcp-types",
 )
 IS_FIRST = (version_of("mcp") or "").startswith("1.")  # other packages of an environment may pin it

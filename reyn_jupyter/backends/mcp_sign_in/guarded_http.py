@@ -60,7 +60,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         )  # it takes the certificates that the environment names (SSL_CERT_FILE)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and read its answer whole. Raises GuardError, and what httpx raises."""
+        """Send a request and read the whole response. Raises GuardError, and the errors of httpx."""
         host = check_address(str(request.url), self._server)
         if self._denies(host):
             raise GuardError(f"{host} may not be asked: a rule of yours denies it")

@@ -94,7 +94,7 @@ def as_table(value: object, without: Collection[str] = (), rows: int | None = No
 
 
 def text_columns(value: object) -> list[tuple[str, pd.Series[Any]]]:
-    """Return the columns of a tabular value that may hold texts, as they are, with their names in SQL.
+    """Return the columns of a table that can hold text, unchanged, each with its name in SQL.
 
     Columns that are named like a secret are left out.
 

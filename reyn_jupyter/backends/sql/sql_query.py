@@ -54,6 +54,19 @@ _READERS = {
 }
 FILE_KINDS = ", ".join(_READERS)
 
+# Why a signal ended the process of a query.
+_WHY = {
+    "SIGKILL": "a user or the operating system ended it; the system does so when memory runs out",
+    **dict.fromkeys(
+        ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"),
+        "DuckDB crashed; it does so when memory runs out or a query is nested too deep",
+    ),
+    "SIGXCPU": "it used more processor time than a process may use",
+}
+_HINT = (
+    "Run it again. If it fails again, read fewer columns, filter or aggregate earlier, or split it by WITH."
+)
+
 
 class SqlError(Exception):
     """The query was refused or failed, in plain words.
@@ -360,21 +373,8 @@ def _refusal(header: Any) -> SqlError:
 def _ending(error: ChildEndedError) -> tuple[str, None, str]:
     if error.signal is None:
         return f"the process that runs it failed: {error}", None, ""
-    return (
-        f"the process that ran it was ended by {error.signal}: {_WHY.get(error.signal, _OUTSIDE)}",
-        None,
-        _HINT,
-    )
-
-
-_FAULT = "DuckDB failed, as it does when memory runs out or a query is nested too deep"
-_OUTSIDE = "another program did that, not the query"
-_WHY = {
-    "SIGKILL": "a person did that, or the system, which does it when memory runs out",
-    **dict.fromkeys(("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"), _FAULT),
-    "SIGXCPU": "it used more processor time than a process may",
-}
-_HINT = "Run it again; if that fails too, read fewer columns, filter or aggregate earlier, or take it apart with WITH."
+    why = _WHY.get(error.signal, "another program sent that signal, not the query")
+    return f"the process that ran it was ended by {error.signal}: {why}", None, _HINT
 
 
 def _nameless_file() -> BinaryIO:

@@ -99,7 +99,7 @@ class LiveCall(ToolContext):
         self.effects: tuple[Effect, ...] = ()
         self.file_rules: FileRules | None = None
         self.plan: Any = None
-        self.progress = progress
+        self.progress, self.report = progress, progress.report
         self.reports = Reports(given=[self.title, args])
         self.lends: dict[Hashable, Hashable] = {}
         self.within: Within | None = None
@@ -144,15 +144,6 @@ class LiveCall(ToolContext):
 
     def may_read(self, path: str) -> bool:
         return self._readable(path)
-
-    def report(
-        self,
-        message: str = "",
-        done: float | None = None,
-        total: float | None = None,
-        partial: object = None,
-    ) -> None:
-        self.progress.report(message, done, total, partial)
 
     def came_from(self, origin: str) -> None:
         self.reports.origins.append(origin)

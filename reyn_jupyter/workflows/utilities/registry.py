@@ -220,10 +220,7 @@ def read_registry(
 @cached
 def _package_scan(folder: UtilityFolder) -> list[tuple[str, _Scanned]]:
     """Read the package's own utilities, once a process: an installed package does not change while it is in use."""
-    return [
-        (name, _scan(os.path.join(folder.path, name), is_link, None))  # noqa: PTH118 - as in `read_registry`
-        for name, is_link in _folders_in(folder)
-    ]
+    return [(name, _scan(str(folder.path / name), is_link, None)) for name, is_link in _folders_in(folder)]
 
 
 def _are_same(facts: list[Any], before: list[Any]) -> bool:

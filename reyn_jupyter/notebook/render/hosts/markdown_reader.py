@@ -1,4 +1,4 @@
-"""Markdown of a model read into blocks.
+"""Read the Markdown of an answer into blocks.
 
 Invariants: nothing in an answer loads or runs. HTML stays text, an image becomes its words and its host, and only
 http(s) links stay links, with the host that they lead to beside them; other addresses stay plain text.

@@ -1,4 +1,4 @@
-"""A view written as Markdown, for issues, pull requests and reports.
+"""Write a view as Markdown, for issues, pull requests and reports.
 
 Invariants: every text is escaped, so that nothing a tool or a model said becomes markup, and charts are the tables of
 figures that they draw. Nothing is left out: what is folded in a notebook stands under its heading here.
